@@ -1,0 +1,1 @@
+"""The collector: stores what agents measure, counts networks, fits rooflines, shows both."""

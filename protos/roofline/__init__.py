@@ -1,0 +1,1 @@
+"""Generated code of the protocol between agent and collector; see the .proto files beside it."""
