@@ -1,0 +1,1 @@
+"""From measurements to what a device can do: ceilings, rooflines, profiles."""
