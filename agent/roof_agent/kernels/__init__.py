@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 from dataclasses import dataclass
 
+from roof_agent.errors import Unavailable
 from roof_agent.records import Work
 
 
@@ -91,3 +92,23 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def run(self, request: Request) -> Result:
         """Measure. Raises Unavailable for a kernel this machine lacks, MeasurementError if wrong."""
+
+
+def load(name: str = "") -> Backend:
+    """Return the back end `name`, or the native one where it loads and the numpy twin elsewhere.
+
+    Raises Unavailable where `name` can't be had.
+    """
+    from roof_agent.kernels.native import Native
+
+    if name not in ("", "native", "numpy"):
+        raise Unavailable(f"there is no back end {name!r}: native and numpy are there")
+    if name != "numpy":
+        try:
+            return Native()
+        except Unavailable:
+            if name == "native":
+                raise
+    from roof_agent.kernels.numpy_twin import NumpyTwin
+
+    return NumpyTwin()
