@@ -1,0 +1,1 @@
+"""What the agent finds out about its board; every root (/proc, /sys, /etc) can be injected."""
