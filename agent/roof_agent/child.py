@@ -1,0 +1,122 @@
+"""One measurement in a fresh process.
+
+A crash, an illegal instruction or the OOM killer costs that measurement and not the agent, and the
+parent stays small. The task goes in as JSON on standard input; the answer comes back as JSON in an
+anonymous file, since libraries print to standard output and a pipe would have to be drained.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from roof_agent.errors import MeasurementError, RoofError, Unavailable
+from roof_agent.probes import Reading, Task, all_probes
+from roof_agent.records import ModelPart, ModelRef, NetworkDetail, NodeTime, Statistics, Work
+
+# A thread pool of the numerical library beside pinned measuring threads would fight them for CPUs.
+_ENVIRONMENT = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+_STDERR_BYTES = 2000
+
+
+def measure(task: Task, environment: Mapping[str, str] = os.environ) -> Reading:
+    """Measure a task in a child. Raises Unavailable or MeasurementError with the reason."""
+    with os.fdopen(os.memfd_create("answer"), "w+b") as answer:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "roof_agent.child", str(answer.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(answer.fileno(),),
+            env={**environment, **_ENVIRONMENT},
+        )
+        late = False
+        with child:
+            try:
+                _, complaint = child.communicate(json.dumps(asdict(task)).encode(), task.timeout_seconds)
+            except subprocess.TimeoutExpired:
+                late = True
+                child.kill()
+                _, complaint = child.communicate()
+            except BaseException:
+                # The run is being stopped: nothing may go on measuring behind it.
+                child.kill()
+                raise
+        answer.seek(0)
+        document = answer.read()
+    if late:
+        raise MeasurementError(f"it hadn't ended after {task.timeout_seconds:.0f} s and was stopped")
+    if child.returncode or not document:
+        last_words = complaint[-_STDERR_BYTES:].decode("utf-8", "replace").strip()
+        raise MeasurementError(_death(child.returncode, last_words))
+    return _reading(json.loads(document))
+
+
+def _death(status: int, complaint: str) -> str:
+    last = complaint.splitlines()[-1] if complaint else ""
+    if status == -signal.SIGKILL:
+        return "its process was killed, most likely for want of memory"
+    if status == -signal.SIGILL:
+        return "its process met an instruction that this processor doesn't have"
+    if status < 0:
+        return f"its process ended with {signal.Signals(-status).name}{': ' + last if last else ''}"
+    return f"its process ended with status {status}{': ' + last if last else ''}"
+
+
+def _reading(document: dict[str, Any]) -> Reading:
+    if "unavailable" in document:
+        raise Unavailable(document["unavailable"])
+    if "failed" in document:
+        raise MeasurementError(document["failed"])
+    found = document["reading"]
+    network = found.pop("network")
+    if network:
+        nodes = tuple(
+            NodeTime(**{**node, "seconds": Statistics(**node["seconds"])}) for node in network.pop("nodes")
+        )
+        network = NetworkDetail(nodes=nodes, **network)
+    work = found.pop("work")
+    models = tuple(
+        ModelPart(ModelRef(**part["model"]), part["offset"], base64.b64decode(part["data"]))
+        for part in found.pop("models")
+    )
+    for name in ("repetitions", "cpu_shares"):
+        found[name] = tuple(found[name])
+    return Reading(network=network, work=Work(**work) if work else None, models=models, **found)
+
+
+def _answer(job: dict[str, Any]) -> dict[str, Any]:
+    task = Task(**{**job, "cpus": tuple(job["cpus"])})
+    try:
+        reading = all_probes()[task.probe].measure(task)
+    except Unavailable as error:
+        return {"unavailable": str(error)}
+    except RoofError as error:
+        return {"failed": str(error)}
+    except MemoryError as error:
+        return {"failed": f"not enough memory: {error}"}
+    document = asdict(reading)
+    for part in document["models"]:
+        part["data"] = base64.b64encode(part["data"]).decode()
+    return {"reading": document}
+
+
+def main() -> None:
+    """Measure the task on standard input and answer on the file descriptor named as argument."""
+    # Ctrl-C goes to the whole foreground group; the parent decides what becomes of the child.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    document = _answer(json.load(sys.stdin))
+    with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as answer:
+        json.dump(document, answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Probes: what can be measured. One file each, registered where it is defined.
+
+A probe is planned in the agent's parent process (no heavy import there) and measures one task at a
+time in a fresh child.
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from roof_agent.errors import UsageError
+from roof_agent.records import Device, ModelPart, ModelRef, NetworkDetail, Work
+
+PRESETS = ("quick", "default", "rigorous")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement to be made; JSON carries it to the child.
+
+    `seconds` is what it is expected to take, `timeout_seconds` when it is given up.
+    """
+
+    probe: str
+    subject: str
+    quantity: str
+    threads: int
+    cpus: tuple[int, ...]
+    seconds: float
+    element_type: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
+    # What the child needs and nobody else: a model's path, budgets, sizes.
+    settings: dict[str, str | int | float] = field(default_factory=dict)
+
+    @property
+    def timeout_seconds(self) -> float:
+        """Return when the task is given up: generous, since boards are slow and the plan an estimate."""
+        return 60 + 10 * self.seconds
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a probe measured: repetitions in the task's quantity, and with what."""
+
+    repetitions: tuple[float, ...]
+    backend: str
+    backend_version: str = ""
+    isa: str = ""
+    compiler: str = ""
+    work: Work | None = None
+    cpu_shares: tuple[float, ...] = ()
+    involuntary_switches: int | None = None
+    parameters: dict[str, str] = field(default_factory=dict)
+    network: NetworkDetail | None = None
+    # Weightless graphs that the measurement refers to.
+    models: tuple[ModelPart, ...] = ()
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """A network to measure: a weightless file of the plan, or a user's own file with its weights."""
+
+    ref: ModelRef
+    path: Path
+    weightless: bool
+
+
+@dataclass(frozen=True)
+class PlanContext:
+    """What probes plan by. `memory_bytes` is what a measurement may use at the most."""
+
+    device: Device
+    preset: str
+    cpus: tuple[int, ...]
+    thread_counts: tuple[int, ...]
+    memory_bytes: int
+    last_level_cache_bytes: int | None
+    backend: str = ""
+    models: tuple[LocalModel, ...] = ()
+
+
+class Probe(abc.ABC):
+    """One kind of measurement; `help` is a sentence, the docstring of its class the whole story."""
+
+    name: str
+    help: str
+    default = True
+
+    @abc.abstractmethod
+    def plan(self, context: PlanContext) -> Sequence[Task]:
+        """Return the tasks on this device, in the order to be measured."""
+
+    @abc.abstractmethod
+    def measure(self, task: Task) -> Reading:
+        """Measure one task, in the child. Raises Unavailable or MeasurementError."""
+
+
+_REGISTRY: dict[str, Probe] = {}
+
+
+def register(cls: type[Probe]) -> type[Probe]:
+    """Add a probe to the registry. Raises ValueError for a name that is taken."""
+    if cls.name in _REGISTRY:
+        raise ValueError(f"two probes are called {cls.name}")
+    _REGISTRY[cls.name] = cls()
+    return cls
+
+
+def all_probes() -> dict[str, Probe]:
+    """Return every probe by name, in the order in which they run."""
+    for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
+        importlib.import_module(f"{__name__}.{module}")
+    # Memory and arithmetic first: networks are judged by them.
+    order = {"bandwidth": 0, "peak": 1}
+    return dict(sorted(_REGISTRY.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
+
+
+def choose(wanted: Sequence[str], unwanted: Sequence[str]) -> list[Probe]:
+    """Return the probes to run. Raises UsageError for a name that isn't one."""
+    known = all_probes()
+    for name in (*wanted, *unwanted):
+        if name not in known:
+            raise UsageError(
+                f"there is no probe {name!r}: {', '.join(known)} are there (see roof-agent list)"
+            )
+    return [
+        probe
+        for name, probe in known.items()
+        if name not in unwanted and (name in wanted if wanted else probe.default)
+    ]
