@@ -169,7 +169,7 @@ class Measurement:
     after: Conditions | None = None
     started_monotonic_ns: int = 0
     elapsed_seconds: float = 0.0
-    cpu_share_min: float | None = None
+    cpu_share: float | None = None
     involuntary_switches: int | None = None
     network: NetworkDetail | None = None
 

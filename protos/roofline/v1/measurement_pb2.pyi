@@ -31,7 +31,7 @@ GRADE_THROTTLED: Grade
 GRADE_LIMITED: Grade
 
 class Measurement(_message.Message):
-    __slots__ = ("probe", "subject", "quantity", "element_type", "threads", "cpus", "backend", "backend_version", "isa", "compiler", "parameters", "outcome", "reason", "grade", "grade_reasons", "statistics", "repetitions", "work", "before", "after", "started_monotonic_ns", "elapsed_seconds", "cpu_share_min", "involuntary_switches", "network")
+    __slots__ = ("probe", "subject", "quantity", "element_type", "threads", "cpus", "backend", "backend_version", "isa", "compiler", "parameters", "outcome", "reason", "grade", "grade_reasons", "statistics", "repetitions", "work", "before", "after", "started_monotonic_ns", "elapsed_seconds", "cpu_share", "involuntary_switches", "network")
     class ParametersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -61,7 +61,7 @@ class Measurement(_message.Message):
     AFTER_FIELD_NUMBER: _ClassVar[int]
     STARTED_MONOTONIC_NS_FIELD_NUMBER: _ClassVar[int]
     ELAPSED_SECONDS_FIELD_NUMBER: _ClassVar[int]
-    CPU_SHARE_MIN_FIELD_NUMBER: _ClassVar[int]
+    CPU_SHARE_FIELD_NUMBER: _ClassVar[int]
     INVOLUNTARY_SWITCHES_FIELD_NUMBER: _ClassVar[int]
     NETWORK_FIELD_NUMBER: _ClassVar[int]
     probe: str
@@ -86,10 +86,10 @@ class Measurement(_message.Message):
     after: Conditions
     started_monotonic_ns: int
     elapsed_seconds: float
-    cpu_share_min: float
+    cpu_share: float
     involuntary_switches: int
     network: NetworkDetail
-    def __init__(self, probe: _Optional[str] = ..., subject: _Optional[str] = ..., quantity: _Optional[str] = ..., element_type: _Optional[str] = ..., threads: _Optional[int] = ..., cpus: _Optional[_Iterable[int]] = ..., backend: _Optional[str] = ..., backend_version: _Optional[str] = ..., isa: _Optional[str] = ..., compiler: _Optional[str] = ..., parameters: _Optional[_Mapping[str, str]] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., reason: _Optional[str] = ..., grade: _Optional[_Union[Grade, str]] = ..., grade_reasons: _Optional[_Iterable[str]] = ..., statistics: _Optional[_Union[Statistics, _Mapping]] = ..., repetitions: _Optional[_Iterable[float]] = ..., work: _Optional[_Union[Work, _Mapping]] = ..., before: _Optional[_Union[Conditions, _Mapping]] = ..., after: _Optional[_Union[Conditions, _Mapping]] = ..., started_monotonic_ns: _Optional[int] = ..., elapsed_seconds: _Optional[float] = ..., cpu_share_min: _Optional[float] = ..., involuntary_switches: _Optional[int] = ..., network: _Optional[_Union[NetworkDetail, _Mapping]] = ...) -> None: ...
+    def __init__(self, probe: _Optional[str] = ..., subject: _Optional[str] = ..., quantity: _Optional[str] = ..., element_type: _Optional[str] = ..., threads: _Optional[int] = ..., cpus: _Optional[_Iterable[int]] = ..., backend: _Optional[str] = ..., backend_version: _Optional[str] = ..., isa: _Optional[str] = ..., compiler: _Optional[str] = ..., parameters: _Optional[_Mapping[str, str]] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., reason: _Optional[str] = ..., grade: _Optional[_Union[Grade, str]] = ..., grade_reasons: _Optional[_Iterable[str]] = ..., statistics: _Optional[_Union[Statistics, _Mapping]] = ..., repetitions: _Optional[_Iterable[float]] = ..., work: _Optional[_Union[Work, _Mapping]] = ..., before: _Optional[_Union[Conditions, _Mapping]] = ..., after: _Optional[_Union[Conditions, _Mapping]] = ..., started_monotonic_ns: _Optional[int] = ..., elapsed_seconds: _Optional[float] = ..., cpu_share: _Optional[float] = ..., involuntary_switches: _Optional[int] = ..., network: _Optional[_Union[NetworkDetail, _Mapping]] = ...) -> None: ...
 
 class Statistics(_message.Message):
     __slots__ = ("n", "min", "q10", "median", "q90", "max", "mean", "mad", "ci_low", "ci_high")
