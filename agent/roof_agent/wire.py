@@ -130,8 +130,10 @@ def _read(kind: Callable[..., T], message: Message) -> T:
     return kind(**values)
 
 
-def _same(value: Any) -> Any:
-    return value
+def _read_all(kind: Any, values: Any) -> tuple[Any, ...]:
+    if dataclasses.is_dataclass(kind):
+        return tuple(_read(typing.cast("Callable[..., Any]", kind), value) for value in values)
+    return tuple(values)
 
 
 @functools.cache
