@@ -7,19 +7,20 @@ anonymous file, since libraries print to standard output and a pipe would have t
 
 from __future__ import annotations
 
-import base64
+import contextlib
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from roof_agent.documents import from_document, to_document
 from roof_agent.errors import MeasurementError, RoofError, Unavailable
 from roof_agent.probes import Reading, Task, all_probes
-from roof_agent.records import ModelPart, ModelRef, NetworkDetail, NodeTime, Statistics, Work
 
 # A thread pool of the numerical library beside pinned measuring threads would fight them for CPUs.
 _ENVIRONMENT = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -41,7 +42,7 @@ def measure(task: Task, environment: Mapping[str, str] = os.environ) -> Reading:
         late = False
         with child:
             try:
-                _, complaint = child.communicate(json.dumps(asdict(task)).encode(), task.timeout_seconds)
+                _, complaint = child.communicate(json.dumps(to_document(task)).encode(), task.timeout_seconds)
             except subprocess.TimeoutExpired:
                 late = True
                 child.kill()
@@ -76,25 +77,11 @@ def _reading(document: dict[str, Any]) -> Reading:
         raise Unavailable(document["unavailable"])
     if "failed" in document:
         raise MeasurementError(document["failed"])
-    found = document["reading"]
-    network = found.pop("network")
-    if network:
-        nodes = tuple(
-            NodeTime(**{**node, "seconds": Statistics(**node["seconds"])}) for node in network.pop("nodes")
-        )
-        network = NetworkDetail(nodes=nodes, **network)
-    work = found.pop("work")
-    models = tuple(
-        ModelPart(ModelRef(**part["model"]), part["offset"], base64.b64decode(part["data"]))
-        for part in found.pop("models")
-    )
-    for name in ("repetitions", "cpu_shares"):
-        found[name] = tuple(found[name])
-    return Reading(network=network, work=Work(**work) if work else None, models=models, **found)
+    return from_document(Reading, document["reading"])
 
 
 def _answer(job: dict[str, Any]) -> dict[str, Any]:
-    task = Task(**{**job, "cpus": tuple(job["cpus"])})
+    task = from_document(Task, job)
     try:
         reading = all_probes()[task.probe].measure(task)
     except Unavailable as error:
@@ -103,16 +90,23 @@ def _answer(job: dict[str, Any]) -> dict[str, Any]:
         return {"failed": str(error)}
     except MemoryError as error:
         return {"failed": f"not enough memory: {error}"}
-    document = asdict(reading)
-    for part in document["models"]:
-        part["data"] = base64.b64encode(part["data"]).decode()
-    return {"reading": document}
+    return {"reading": to_document(reading)}
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end this process with the agent, even one that was killed without a chance to."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def main() -> None:
     """Measure the task on standard input and answer on the file descriptor named as argument."""
     # Ctrl-C goes to the whole foreground group; the parent decides what becomes of the child.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
+    with contextlib.suppress(OSError):
+        # Where memory runs out this process is the one to end, and the agent reports it.
+        Path("/proc/self/oom_score_adj").write_text("1000")
     document = _answer(json.load(sys.stdin))
     with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as answer:
         json.dump(document, answer)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from roof_agent.errors import UsageError
-from roof_agent.records import Device, ModelPart, ModelRef, NetworkDetail, Work
+from roof_agent.records import Device, Measurement, ModelPart, ModelRef, NetworkDetail, Work
 
 PRESETS = ("quick", "default", "rigorous")
 
@@ -41,6 +41,13 @@ class Task:
     def timeout_seconds(self) -> float:
         """Return when the task is given up: generous, since boards are slow and the plan an estimate."""
         return 60 + 10 * self.seconds
+
+
+def label(what: Task | Measurement) -> str:
+    """Return what is measured in a few words for people."""
+    threads = f"{what.threads} thread{'s' * (what.threads != 1)}" if what.threads else ""
+    own = what.parameters.get("store", "")
+    return " ".join(word for word in (what.probe, what.subject, own, what.element_type, threads) if word)
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,8 @@ class Probe(abc.ABC):
     name: str
     help: str
     default = True
+    # What its measurements are in; a key of the registry of quantities.
+    quantity = "seconds"
 
     @abc.abstractmethod
     def plan(self, context: PlanContext) -> Sequence[Task]:

@@ -48,6 +48,7 @@ class Bandwidth(Probe):
     """
 
     name = "bandwidth"
+    quantity = "bytes_per_s"
     help = "STREAM's copy, scale, add and triad on arrays beyond every cache"
 
     def plan(self, context: PlanContext) -> Sequence[Task]:
@@ -58,7 +59,7 @@ class Bandwidth(Probe):
             Task(
                 probe=self.name,
                 subject=kernel,
-                quantity="bytes_per_s",
+                quantity=self.quantity,
                 element_type=element_type,
                 threads=threads,
                 cpus=context.cpus[:threads],

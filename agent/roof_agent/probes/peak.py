@@ -18,6 +18,7 @@ class Peak(Probe):
     """
 
     name = "peak"
+    quantity = "flops_per_s"
     help = "multiply-adds per second from registers, in single and double precision"
 
     def plan(self, context: PlanContext) -> Sequence[Task]:
@@ -27,7 +28,7 @@ class Peak(Probe):
             Task(
                 probe=self.name,
                 subject="fma",
-                quantity="flops_per_s",
+                quantity=self.quantity,
                 element_type=element_type,
                 threads=threads,
                 cpus=context.cpus[:threads],

@@ -1,0 +1,76 @@
+"""Where a run's contents go besides the collector: a file of JSON lines, or memory for the tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from roof_agent.documents import SCHEMA, to_document
+from roof_agent.errors import UsageError
+from roof_agent.records import Content, Measurement, ModelPart, RunEnd, RunStart
+
+# As the fields of the protocol's Record are called.
+_KINDS: dict[type[Any], str] = {
+    RunStart: "start",
+    Measurement: "measurement",
+    ModelPart: "model_part",
+    RunEnd: "end",
+}
+
+
+class JsonLines:
+    """Appends each content as one line: {"schema", "run", "seq", KIND: {...}}."""
+
+    def __init__(self, path: Path, run_id: str) -> None:
+        """Open the file. Raises UsageError where it can't be written."""
+        self._run_id = run_id
+        self._seq = 0
+        try:
+            self._file = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"can't write {path}: {error.strerror}") from error
+
+    def emit(self, content: Content) -> None:
+        """Write one line, whole or not at all to whoever reads meanwhile."""
+        document = {"schema": SCHEMA, "run": self._run_id, "seq": self._seq}
+        self._file.write(json.dumps({**document, _KINDS[type(content)]: to_document(content)}) + "\n")
+        self._file.flush()
+        self._seq += 1
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@dataclass
+class Results:
+    """The run in memory: what the tables and the one JSON document are made of."""
+
+    run_id: str
+    start: RunStart | None = None
+    measurements: list[Measurement] = field(default_factory=list)
+    end: RunEnd | None = None
+
+    def emit(self, content: Content) -> None:
+        """Keep one content; graphs aren't shown and aren't kept."""
+        match content:
+            case RunStart():
+                self.start = content
+            case Measurement():
+                self.measurements.append(content)
+            case RunEnd():
+                self.end = content
+            case ModelPart():
+                pass
+
+    def document(self) -> dict[str, Any]:
+        """Return the run as one JSON document."""
+        return {
+            "schema": SCHEMA,
+            "run": self.run_id,
+            "start": to_document(self.start),
+            "measurements": to_document(self.measurements),
+            "end": to_document(self.end),
+        }
