@@ -119,15 +119,18 @@ def _read(kind: Callable[..., T], message: Message) -> T:
         elif dataclasses.is_dataclass(hint) and isinstance(hint, type):
             values[name] = _read(hint, value)
         elif typing.get_origin(hint) is tuple:
-            item: Any = typing.get_args(hint)[0]
-            values[name] = (
-                tuple(_read(item, each) for each in value) if dataclasses.is_dataclass(item) else tuple(value)
-            )
+            values[name] = _read_all(typing.get_args(hint)[0], value)
         elif typing.get_origin(hint) is dict:
             values[name] = dict(value)
         else:
             values[name] = value
     return kind(**values)
+
+
+def _read_all(kind: Any, values: Any) -> tuple[Any, ...]:
+    if dataclasses.is_dataclass(kind):
+        return tuple(_read(typing.cast("Callable[..., Any]", kind), value) for value in values)
+    return tuple(values)
 
 
 def _read_all(kind: Any, values: Any) -> tuple[Any, ...]:
