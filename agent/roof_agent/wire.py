@@ -133,12 +133,6 @@ def _read_all(kind: Any, values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _read_all(kind: Any, values: Any) -> tuple[Any, ...]:
-    if dataclasses.is_dataclass(kind):
-        return tuple(_read(typing.cast("Callable[..., Any]", kind), value) for value in values)
-    return tuple(values)
-
-
 @functools.cache
 def _hints(kind: Any) -> dict[str, tuple[Any, bool]]:
     """Return each field's type without its None, and whether it had one."""
