@@ -1,0 +1,1 @@
+"""What agents measured, kept in SQLite or PostgreSQL."""
