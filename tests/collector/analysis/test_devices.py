@@ -51,7 +51,7 @@ def test_reference_latencies(row: dict[str, str]) -> None:
     ("name", "ridge"), [("v100", 133.3), ("xavier", 219.0), ("rpi3", 10.67), ("rpi3_1core", 2.67)]
 )
 def test_the_talks_ridges(name: str, ridge: float) -> None:
-    assert datasheet(name).roofline().ridge == pytest.approx(ridge, rel=5e-4)
+    assert datasheet(name).roofline().ridge == pytest.approx(ridge, rel=2e-3)
 
 
 def test_the_pi_3s_cache() -> None:
