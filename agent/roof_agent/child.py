@@ -61,6 +61,16 @@ def measure(task: Task, environment: Mapping[str, str] = os.environ) -> Reading:
     return _reading(json.loads(document))
 
 
+def native_problem() -> str:
+    """Return why the compiled kernels don't load here, tried in a child; empty where they do."""
+    code = "from roof_agent.kernels import load; load('native')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return ""
+    last = (done.stderr.strip().splitlines() or [_death(done.returncode, "")])[-1]
+    return last.partition("Unavailable: ")[2] or last
+
+
 def _death(status: int, complaint: str) -> str:
     last = complaint.splitlines()[-1] if complaint else ""
     if status == -signal.SIGKILL:

@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
         verb.set_defaults(given={})
     for option in OPTIONS:
         _add(made["run"], option)
-        if option.name in {"collector", "spool", "quiet", "verbose", "log_format"}:
+        if option.name in {"collector", "insecure", "spool", "quiet", "verbose", "log_format"}:
             _add(made["send"], option)
     run = made["run"]
     presets = run.add_mutually_exclusive_group()

@@ -23,6 +23,7 @@ class Settings:
     """What a run does; a field an option."""
 
     collector: str | None
+    insecure: bool
     preset: str
     probe: tuple[str, ...]
     no_probe: tuple[str, ...]
@@ -136,15 +137,9 @@ def _pair(value: str) -> tuple[str, str]:
     return key, text
 
 
-def _address(value: str) -> str:
-    host, _, port = value.rpartition(":")
-    if not host or not port.isdigit():
-        raise ValueError("HOST:PORT, such as 192.168.1.10:50051")
-    return value
-
-
 OPTIONS = (
-    Option("collector", _address, "HOST:PORT", None, "send the results to this collector, and take its plan"),
+    Option("collector", str, "HOST:PORT", None, "send the results to this collector, and take its plan"),
+    Option("insecure", _switch, "", False, "allow a collector off this machine without encryption"),
     Option("preset", str, "PRESET", "default", "how long to measure", choices=PRESETS),
     Option("probe", str, "NAME", (), "run only this probe", many=True),
     Option("no_probe", str, "NAME", (), "leave this probe out", many=True),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from roof_agent.errors import MeasurementError, RoofError, Unavailable, UsageError
 from roof_agent.platform.caches import last_level_bytes
+from roof_agent.platform.cpu import spread
 from roof_agent.platform.discovery import available_bytes
 from roof_agent.probes import LocalModel, PlanContext, Probe, Task, all_probes, choose
 from roof_agent.records import Device, Plan
@@ -67,7 +68,7 @@ def context(
     missing = [cpu for cpu in cpus if cpu not in allowed]
     if missing:
         raise UsageError(f"cpu {missing[0]} can't be used here: {', '.join(map(str, allowed))} can")
-    chosen = tuple(cpus) or tuple(allowed)
+    chosen = tuple(cpus) or spread(root, allowed)
     counts: list[int] = []
     for count in thread_counts or (1, 0):
         if count > len(chosen):

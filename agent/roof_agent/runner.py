@@ -14,8 +14,9 @@ from typing import Protocol
 
 from roof_agent import child
 from roof_agent.errors import MeasurementError, RoofError, Unavailable
-from roof_agent.grading import grade
+from roof_agent.grading import Evidence, grade
 from roof_agent.platform import conditions
+from roof_agent.platform.conditions import other_cpus, own_and_childrens_cpu_seconds
 from roof_agent.probes import Probe, Reading, Task, label
 from roof_agent.records import Conditions, Content, Grade, Measurement, Outcome, RunEnd, RunStart
 from roof_agent.statistics import quantile, summarize
@@ -68,6 +69,7 @@ class Runner:
     measure: Callable[[Task], Reading] = child.measure
     sample: Callable[[], Conditions] = conditions.sample
     monotonic_ns: Callable[[], int] = time.monotonic_ns
+    cpu_seconds: Callable[[], float] = own_and_childrens_cpu_seconds
 
     def run(
         self, start: RunStart, tasks: Sequence[Task], refused: Sequence[tuple[Probe, RoofError]] = ()
@@ -102,6 +104,7 @@ class Runner:
     def _task(self, tally: Tally, task: Task) -> None:
         with self.quiet():
             before = self.sample()
+            own_cpu_seconds = -self.cpu_seconds()
             begin_ns = self.monotonic_ns()
             error: RoofError | None = None
             reading: Reading | None = None
@@ -111,6 +114,7 @@ class Runner:
             except (Unavailable, MeasurementError) as found:
                 error = found
             elapsed = (self.monotonic_ns() - begin_ns) / 1e9
+            own_cpu_seconds += self.cpu_seconds()
             after = self.sample()
         measurement = Measurement(
             probe=task.probe,
@@ -132,7 +136,7 @@ class Runner:
             return
         for part in reading.models:
             self._emit(part)
-        self._conclude(tally, _with_reading(measurement, reading))
+        self._conclude(tally, _with_reading(measurement, reading, own_cpu_seconds))
 
     def _conclude(self, tally: Tally, measurement: Measurement) -> None:
         tally.add(measurement)
@@ -149,11 +153,19 @@ def _outcome(error: RoofError | None) -> tuple[Outcome, str]:
     return (Outcome.UNAVAILABLE if isinstance(error, Unavailable) else Outcome.FAILED), str(error)
 
 
-def _with_reading(measurement: Measurement, reading: Reading) -> Measurement:
+def _with_reading(measurement: Measurement, reading: Reading, own_cpu_seconds: float) -> Measurement:
     cpu_share = quantile(sorted(reading.cpu_shares), 0.5) if reading.cpu_shares else None
     assert measurement.before is not None
     assert measurement.after is not None
-    verdict, reasons = grade(measurement.before, measurement.after, cpu_share, measurement.threads)
+    verdict, reasons = grade(
+        Evidence(
+            measurement.before,
+            measurement.after,
+            measurement.threads,
+            cpu_share=cpu_share,
+            other_cpus=other_cpus(measurement.before, measurement.after, own_cpu_seconds),
+        )
+    )
     return replace(
         measurement,
         backend=reading.backend,

@@ -6,11 +6,13 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roof_agent.config import Settings
-from roof_agent.errors import UnreachableError
+from roof_agent.errors import UnreachableError, UsageError
+from roof_agent.platform.capabilities import capabilities
 from roof_agent.platform.discovery import boot_id
 from roof_agent.probes import LocalModel
 from roof_agent.records import Content, Device, Measurement, Plan, RunEnd
@@ -24,7 +26,7 @@ log = logging.getLogger(__name__)
 
 # How long the collector's plan is waited for, and at the end its acknowledgements.
 _PLAN_SECONDS = 10.0
-_DRAIN_SECONDS = 30.0
+_DRAIN_SECONDS = 15.0
 # After a signal there is somebody who waits.
 _STOPPED_DRAIN_SECONDS = 2.0
 
@@ -98,6 +100,8 @@ class CollectorUplink(Uplink):
 
     def emit(self, content: Content) -> None:
         """Keep a record in the spool."""
+        if isinstance(content, RunEnd):
+            content = replace(content, dropped=self._spool.dropped)
         self._spool.append(self._run_id, content)
         if isinstance(content, RunEnd):
             self._spool.close(self._run_id)
@@ -115,9 +119,10 @@ class CollectorUplink(Uplink):
         with stop.interruptible(again=True):
             delivered = self._session.drain(_STOPPED_DRAIN_SECONDS if stop.requested else _DRAIN_SECONDS)
         if not delivered:
+            reason = f" ({self._session.failure})" if self._session.failure else ""
             raise UnreachableError(
-                f"{self._address} hasn't taken everything; the rest is in the spool, "
-                f"and goes with: roof-agent send --collector {self._address}"
+                f"the collector {self._address} hasn't taken everything{reason}; the results are in the "
+                f"spool and go with: roof-agent send --collector {self._address}"
             )
 
 
@@ -128,14 +133,33 @@ def connect(settings: Settings, device: Device) -> Iterator[Uplink]:
         yield Uplink()
         return
     # gRPC is loaded where there is a collector only.
-    from roof_agent.session import Session
     from roof_agent.spool import open_spool
 
     spool = open_spool(settings.spool, log.warning)
-    session = Session(settings.collector, spool, device, boot_id())
+    with (
+        session_to(settings, device, spool) as session,
+        tempfile.TemporaryDirectory(prefix="roof-agent-") as folder,
+    ):
+        yield CollectorUplink(settings.collector, spool, session, Path(folder))
+
+
+@contextmanager
+def session_to(settings: Settings, device: Device, spool: Spool) -> Iterator[Session]:
+    """Return a session with the collector that the settings name. Raises UsageError without one."""
+    if settings.collector is None:
+        raise UsageError("there is no collector to send to: give --collector HOST:PORT or ROOF_COLLECTOR")
+    from roof_agent.session import Session
+
+    session = Session(
+        settings.collector,
+        spool,
+        device,
+        boot_id(),
+        insecure=settings.insecure,
+        capabilities=capabilities(),
+    )
     session.start()
     try:
-        with tempfile.TemporaryDirectory(prefix="roof-agent-") as folder:
-            yield CollectorUplink(settings.collector, spool, session, Path(folder))
+        yield session
     finally:
         session.close()

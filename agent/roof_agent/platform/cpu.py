@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from roof_agent.platform.files import cpu_list, integer, text
-from roof_agent.records import Cluster
+from roof_agent.records import Cluster, Device
 
 # ARM Ltd's part numbers (implementer 0x41), as its Technical Reference Manuals give them (MIDR_EL1).
 ARM_PARTS = {
@@ -52,6 +53,13 @@ def blocks(root: Path) -> list[dict[str, str]]:
     return found
 
 
+def board(root: Path) -> dict[str, str]:
+    """Return what /proc/cpuinfo says of the board itself ("Hardware", "Revision", "Serial")."""
+    pairs = (line.partition(":") for line in (text(root / "proc/cpuinfo") or "").splitlines())
+    found = {key.strip(): value.strip() for key, colon, value in pairs if colon}
+    return {key: found[key] for key in ("Hardware", "Revision", "Serial") if key in found}
+
+
 def features(root: Path) -> tuple[str, ...]:
     """Return the instruction set extensions that matter here and that every core has."""
     own = [set((block.get("flags") or block.get("Features") or "").split()) for block in blocks(root)]
@@ -59,21 +67,41 @@ def features(root: Path) -> tuple[str, ...]:
 
 
 def clusters(root: Path) -> tuple[Cluster, ...]:
-    """Return the cores by kind: the same part (or model) at the same capacity and top frequency."""
+    """Return the cores by kind: the same part (or model) at the same capacity."""
     system = root / "sys/devices/system/cpu"
     known = {int(block["processor"]): block for block in blocks(root) if block["processor"].isdigit()}
     online = cpu_list(text(system / "online")) or tuple(sorted(known))
-    kinds: dict[tuple[str, int | None, float | None], list[int]] = {}
+    kinds: dict[tuple[str, int | None, int | None], list[int]] = {}
+    tops: dict[int, int | None] = {}
     for cpu in online:
-        top = integer(system / f"cpu{cpu}/cpufreq/cpuinfo_max_freq")
-        key = (
-            _core(known.get(cpu, {})),
-            integer(system / f"cpu{cpu}/cpu_capacity"),
-            # sysfs is in kHz.
-            top * 1e3 if top else None,
-        )
+        block = known.get(cpu, {})
+        tops[cpu] = integer(system / f"cpu{cpu}/cpufreq/cpuinfo_max_freq")
+        # Equal x86 cores differ in what each may turbo to; equal ARM cores that do are two clusters.
+        top = tops[cpu] if "CPU part" in block else None
+        key = (_core(block), integer(system / f"cpu{cpu}/cpu_capacity"), top)
         kinds.setdefault(key, []).append(cpu)
-    return tuple(Cluster(core, tuple(cpus), top) for (core, _, top), cpus in kinds.items())
+    # sysfs is in kHz.
+    return tuple(
+        Cluster(core, tuple(cpus), max((top * 1e3 for cpu in cpus if (top := tops[cpu])), default=None))
+        for (core, _, _), cpus in kinds.items()
+    )
+
+
+def core_count(device: Device) -> int:
+    """Return how many CPUs the device has, 0 where none are known."""
+    return sum(len(cluster.cpus) for cluster in device.clusters)
+
+
+def spread(root: Path, cpus: Sequence[int]) -> tuple[int, ...]:
+    """Return the CPUs with one of each core first: two threads belong on two cores before on one."""
+    chosen = set(cpus)
+
+    def rank(cpu: int) -> tuple[int, int]:
+        siblings = cpu_list(text(root / f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
+        shared = sorted(chosen.intersection(siblings)) or [cpu]
+        return shared.index(cpu), cpu
+
+    return tuple(sorted(cpus, key=rank))
 
 
 def _core(block: dict[str, str]) -> str:

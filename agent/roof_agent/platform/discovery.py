@@ -27,7 +27,10 @@ _SOCS = {
 
 
 def discover(
-    root: Path = Path("/"), uname: os.uname_result | None = None, labels: dict[str, str] | None = None
+    root: Path = Path("/"),
+    uname: os.uname_result | None = None,
+    page_bytes: int | None = None,
+    labels: dict[str, str] | None = None,
 ) -> Device:
     """Return what the board is. Facts that no file tells stay empty."""
     system = uname or os.uname()
@@ -41,7 +44,7 @@ def discover(
         os=_os(root),
         kernel=system.release,
         memory_bytes=meminfo_bytes(root, "MemTotal") or 0,
-        page_bytes=os.sysconf("SC_PAGE_SIZE"),
+        page_bytes=page_bytes or os.sysconf("SC_PAGE_SIZE"),
         clusters=clusters,
         caches=caches(root, clusters),
         isa_features=cpu.features(root),
@@ -55,14 +58,17 @@ def fingerprint(root: Path) -> str:
     """Return a stable identity of the machine: the same over reboots and reinstalls of the agent.
 
     The installation's id AND the board's own serial number: two boards with one cloned SD card
-    differ, and so do two installations on one board. Host names and network addresses change.
+    differ, and so do two installations on one board. Host names and network addresses change; a
+    PC's serial numbers are shown to root alone, and would make two machines of one.
     """
+    serial = text(root / "proc/device-tree/serial-number") or cpu.board(root).get("Serial", "")
     facts = [
-        text(root / "etc/machine-id") or text(root / "var/lib/dbus/machine-id"),
-        text(root / "proc/device-tree/serial-number") or text(root / "sys/class/dmi/id/product_uuid"),
-        _model(root),
+        text(root / "etc/machine-id") or text(root / "var/lib/dbus/machine-id") or "",
+        # A firmware that has none says zeros.
+        serial if serial.strip("0") else "",
     ]
-    return hashlib.sha256("\0".join(fact or "" for fact in facts).encode()).hexdigest()
+    # Nothing else tells this machine from others: at least the kind of board isn't mixed up.
+    return hashlib.sha256("\0".join(facts if any(facts) else [_model(root)]).encode()).hexdigest()
 
 
 def boot_id(root: Path = Path("/")) -> str:

@@ -90,6 +90,27 @@ class PlanContext:
     backend: str = ""
     models: tuple[LocalModel, ...] = ()
 
+    @property
+    def placements(self) -> tuple[tuple[int, ...], ...]:
+        """Return the sets of CPUs to measure on: each thread count, and on mixed cores each kind too.
+
+        One thread: on one core of each kind. All: each kind by itself, then all together.
+        """
+        groups = [
+            group
+            for cluster in self.device.clusters
+            if (group := tuple(cpu for cpu in self.cpus if cpu in cluster.cpus))
+        ]
+        mixed = groups if len(groups) > 1 else []
+        found: list[tuple[int, ...]] = []
+        for threads in self.thread_counts:
+            if threads == 1 and mixed:
+                found += [group[:1] for group in mixed]
+            else:
+                found += mixed if threads == len(self.cpus) else []
+                found.append(self.cpus[:threads])
+        return tuple(dict.fromkeys(found))
+
 
 class Probe(abc.ABC):
     """One kind of measurement; `help` is a sentence, the docstring of its class the whole story."""

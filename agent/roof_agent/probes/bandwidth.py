@@ -61,13 +61,13 @@ class Bandwidth(Probe):
                 subject=kernel,
                 quantity=self.quantity,
                 element_type=element_type,
-                threads=threads,
-                cpus=context.cpus[:threads],
+                threads=len(cpus),
+                cpus=cpus,
                 parameters={"store": store},
                 settings={"working_set_bytes": _ARRAYS * size, "backend": context.backend, **budget.settings},
                 seconds=budget.task_seconds,
             )
-            for threads in context.thread_counts
+            for cpus in context.placements
             for element_type in ELEMENT_TYPES[context.preset]
             for store in STORES
             for kernel in KERNELS

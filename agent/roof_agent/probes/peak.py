@@ -30,12 +30,12 @@ class Peak(Probe):
                 subject="fma",
                 quantity=self.quantity,
                 element_type=element_type,
-                threads=threads,
-                cpus=context.cpus[:threads],
+                threads=len(cpus),
+                cpus=cpus,
                 settings={"working_set_bytes": 0, "backend": context.backend, **budget.settings},
                 seconds=budget.task_seconds,
             )
-            for threads in context.thread_counts
+            for cpus in context.placements
             for element_type in ("float32", "float64")
         ]
 

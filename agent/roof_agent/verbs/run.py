@@ -14,12 +14,13 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from roof_agent import __version__
+from roof_agent import __version__, doctor
 from roof_agent import plan as planning
 from roof_agent.config import Settings, resolve
 from roof_agent.documents import SCHEMA
-from roof_agent.errors import Exit, UnreachableError, UsageError
+from roof_agent.errors import Exit, UnfitEnvironmentError, UnreachableError, UsageError
 from roof_agent.output import JsonLines, Results
+from roof_agent.platform import conditions
 from roof_agent.platform.discovery import boot_id, discover
 from roof_agent.probes import LocalModel, label
 from roof_agent.progress import Progress, set_up_logging
@@ -42,6 +43,8 @@ def main(arguments: argparse.Namespace) -> int:
     device = discover(labels=settings.label)
     if arguments.dry_run:
         return _dry_run(settings, device)
+    if settings.strict:
+        _refuse_disturbance(device)
     with Stop().listening() as stop:
         return _Command(settings, device, Progress(redraw=redraw), stop).run()
 
@@ -127,6 +130,14 @@ def make_plan(settings: Settings, device: Device, uplink: Uplink) -> planning.Ru
         models=models,
     )
     return planning.make(chosen, within, settings.duration)
+
+
+def _refuse_disturbance(device: Device) -> None:
+    """Raise UnfitEnvironmentError where something would disturb the figures."""
+    findings = doctor.examine(device, conditions.sample())
+    disturbing = [found.what for found in findings if found.kind == doctor.DISTURBS]
+    if disturbing:
+        raise UnfitEnvironmentError(f"not measuring, as --strict wants: {'; '.join(disturbing)}")
 
 
 def _local_model(path: Path) -> LocalModel:
