@@ -4,20 +4,37 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roof_agent.platform.files import cpu_list, integer, text
+from roof_agent.platform.files import cpu_list, device_tree, integer, text
 from roof_agent.records import Cache, Cluster
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _KIB = 1 << 10
 
-# Where neither sysfs nor the device tree tells: sizes that the core or its usual chip fixes.
-# cortex-a53 as in BCM2837, a57 as in Tegra X1, a72 as in BCM2711, a76 as in BCM2712 (each chip's
-# data sheet); the first level is the core's own (Technical Reference Manuals).
-_BY_CORE: dict[str, tuple[tuple[int, str, int], ...]] = {
-    "cortex-a53": ((1, "data", 32 * _KIB), (1, "instruction", 32 * _KIB), (2, "unified", 512 * _KIB)),
-    "cortex-a57": ((1, "data", 32 * _KIB), (1, "instruction", 48 * _KIB), (2, "unified", 2048 * _KIB)),
-    "cortex-a72": ((1, "data", 32 * _KIB), (1, "instruction", 48 * _KIB), (2, "unified", 1024 * _KIB)),
-    "cortex-a76": ((1, "data", 64 * _KIB), (1, "instruction", 64 * _KIB), (2, "unified", 512 * _KIB)),
+# Where neither sysfs nor the device tree tells: sizes that the core or its usual chip fixes, and
+# whether each core has its own. cortex-a53 as in BCM2837, a57 as in Tegra X1, a72 as in BCM2711, a76
+# as in BCM2712 (each chip's data sheet); the first level is the core's (Technical Reference Manuals).
+_BY_CORE: dict[str, tuple[tuple[int, str, int, bool], ...]] = {
+    "cortex-a53": (
+        (1, "data", 32 * _KIB, True),
+        (1, "instruction", 32 * _KIB, True),
+        (2, "unified", 512 * _KIB, False),
+    ),
+    "cortex-a57": (
+        (1, "data", 32 * _KIB, True),
+        (1, "instruction", 48 * _KIB, True),
+        (2, "unified", 2048 * _KIB, False),
+    ),
+    "cortex-a72": (
+        (1, "data", 32 * _KIB, True),
+        (1, "instruction", 48 * _KIB, True),
+        (2, "unified", 1024 * _KIB, False),
+    ),
+    "cortex-a76": (
+        (1, "data", 64 * _KIB, True),
+        (1, "instruction", 64 * _KIB, True),
+        (2, "unified", 512 * _KIB, True),
+        (3, "unified", 2048 * _KIB, False),
+    ),
 }
 
 
@@ -48,7 +65,7 @@ def _sysfs(root: Path, cpus: tuple[int, ...]) -> tuple[Cache, ...]:
 
 
 def _device_tree(root: Path, cpus: tuple[int, ...]) -> tuple[Cache, ...]:
-    base = root / "proc/device-tree/cpus"
+    base = device_tree(root, "cpus")
     found = []
     for cpu, node in zip(cpus, sorted(base.glob("cpu@*")), strict=False):
         for kind, name in (("data", "d-cache"), ("instruction", "i-cache")):
@@ -65,8 +82,8 @@ def _device_tree(root: Path, cpus: tuple[int, ...]) -> tuple[Cache, ...]:
 def _core_table(clusters: tuple[Cluster, ...]) -> tuple[Cache, ...]:
     found = []
     for cluster in clusters:
-        for level, kind, size in _BY_CORE.get(cluster.core, ()):
-            sharers = [(cpu,) for cpu in cluster.cpus] if level == 1 else [cluster.cpus]
+        for level, kind, size, own in _BY_CORE.get(cluster.core, ()):
+            sharers = [(cpu,) for cpu in cluster.cpus] if own else [cluster.cpus]
             found += [Cache(level, kind, size, 64, shared, "core-table") for shared in sharers]
     return tuple(sorted(found, key=lambda cache: (cache.level, cache.kind, cache.shared_cpus)))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from roof_agent.platform import cpu
 from roof_agent.platform.caches import caches
 from roof_agent.platform.cgroup import memory_limit_bytes
-from roof_agent.platform.files import text
+from roof_agent.platform.files import device_tree, text
 from roof_agent.records import Device
 
 # Chips by the device tree's compatible string.
@@ -61,7 +61,7 @@ def fingerprint(root: Path) -> str:
     differ, and so do two installations on one board. Host names and network addresses change; a
     PC's serial numbers are shown to root alone, and would make two machines of one.
     """
-    serial = text(root / "proc/device-tree/serial-number") or cpu.board(root).get("Serial", "")
+    serial = text(device_tree(root, "serial-number")) or cpu.board(root).get("Serial", "")
     facts = [
         text(root / "etc/machine-id") or text(root / "var/lib/dbus/machine-id") or "",
         # A firmware that has none says zeros.
@@ -90,8 +90,7 @@ def available_bytes(root: Path = Path("/")) -> int | None:
 
 def _model(root: Path) -> str:
     return (
-        text(root / "proc/device-tree/model")
-        or text(root / "sys/firmware/devicetree/base/model")
+        text(device_tree(root, "model"))
         or " ".join(
             part
             for part in (
@@ -105,7 +104,7 @@ def _model(root: Path) -> str:
 
 
 def _soc(root: Path) -> str:
-    for name in (text(root / "proc/device-tree/compatible") or "").split("\0"):
+    for name in (text(device_tree(root, "compatible")) or "").split("\0"):
         if name in _SOCS:
             return _SOCS[name]
     return ""

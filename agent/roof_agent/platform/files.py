@@ -33,3 +33,9 @@ def cpu_list(content: str | None) -> tuple[int, ...]:
     except ValueError:
         return ()
     return tuple(cpus)
+
+
+def device_tree(root: Path, name: str) -> Path:
+    """Return the path of a device tree's property; containers may hide either of its two places."""
+    first = root / "proc/device-tree" / name
+    return first if first.exists() else root / "sys/firmware/devicetree/base" / name

@@ -45,10 +45,8 @@ def bits(root: Path, ask: Callable[[], str | None] = vcgencmd) -> int | None:
         # "throttled=0x50005"
         _, _, value = (ask() or "").strip().partition("=")
         found = int(value, 16) if value.startswith("0x") else found
-    alarm = _voltage_alarm(root)
-    if alarm is None:
-        return found
-    return (found or 0) | int(alarm)
+    # A supply that is fine says nothing of the other bits.
+    return (found or 0) | 1 if _voltage_alarm(root) else found
 
 
 def _sysfs(root: Path) -> int | None:
@@ -60,9 +58,8 @@ def _sysfs(root: Path) -> int | None:
     return None
 
 
-def _voltage_alarm(root: Path) -> bool | None:
-    for sensor in sorted((root / "sys/class/hwmon").glob("hwmon*")):
-        if text(sensor / "name") == "rpi_volt":
-            value = integer(sensor / "in0_lcrit_alarm")
-            return None if value is None else value != 0
-    return None
+def _voltage_alarm(root: Path) -> bool:
+    sensors = sorted((root / "sys/class/hwmon").glob("hwmon*"))
+    return any(
+        integer(sensor / "in0_lcrit_alarm") for sensor in sensors if text(sensor / "name") == "rpi_volt"
+    )
