@@ -109,7 +109,7 @@ def test_f5_damage_in_the_middle_costs_the_damaged_record_alone(tmp_path: Path) 
 
 
 def test_acknowledged_segments_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roof_agent.spool.SEGMENT_BYTES", 1)
+    monkeypatch.setattr("roof_agent.spool.disk.SEGMENT_BYTES", 1)
     spool = DiskSpool(tmp_path)
     for n in range(4):
         spool.append(RUN, content(n))
@@ -134,9 +134,13 @@ def test_a_full_spool_drops_repetitions_then_measurements_and_never_the_end(
 
 
 def test_a_disk_that_is_nearly_full_is_left_alone(tmp_path: Path) -> None:
-    spool = DiskSpool(tmp_path, free_bytes=lambda folder: (1 << 20, 1 << 40))
-    assert spool.append(RUN, content(0)) is None
-    assert spool.dropped == 2
+    said: list[str] = []
+    spool = DiskSpool(tmp_path, warn=said.append, free_and_total=lambda folder: (1 << 20, 1 << 40))
+    assert [spool.append(RUN, content(n)) for n in range(2)] == [0, 1]
+    assert subjects(spool) == ["s0", "s1"]
+    assert not list(tmp_path.glob("runs/*/*.segment"))
+    assert len(said) == 1
+    assert "nearly full" in said[0]
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_memory_serves(tmp_path: Path) -> None:
