@@ -82,6 +82,7 @@ class Session:
         self._thread = threading.Thread(target=self._run, name="roof-session", daemon=True)
         self._stream: Stream | None = None
         self._stopping = False
+        self._diagnosing = False
         # The first attempt has come to its end, one way or the other.
         self._answered = False
         # Somebody waits: don't back off for long.
@@ -146,7 +147,7 @@ class Session:
         clock = self._state.clock
         with self._changed:
             settle = self._timing.settle
-            self._changed.wait_for(lambda: self._stream is None or self._stream.settled(), settle)
+            self._changed.wait_for(self._settled, settle)
             self._state.quiet += 1
             begin = clock()
             stream = self._stream
@@ -190,6 +191,9 @@ class Session:
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
+
+    def _settled(self) -> bool:
+        return not self._diagnosing if self._stream is None else self._stream.settled()
 
     def _greeted(self) -> bool:
         return self._stream is not None and self._stream.greeted
@@ -235,13 +239,24 @@ class Session:
         reason = stream.failure
         if stream.code is grpc.StatusCode.UNIMPLEMENTED:
             reason = "a gRPC server answers, but no roofline collector of this version"
-        elif stream.code is grpc.StatusCode.UNAVAILABLE and not self._failure:
-            reason = diagnose(self.address, tls=self._credentials is not None) or reason
+        elif stream.code is grpc.StatusCode.UNAVAILABLE:
+            reason = self._diagnose() or reason
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or not self._state.quiet)
             known, self._failure = bool(self._failure), reason or self._failure
         if reason and not known and not self._stopping:
             log.warning("collector %s: %s", self.address, reason)
+
+    def _diagnose(self) -> str:
+        with self._changed:
+            if self._stopping or self._state.quiet:
+                return ""
+            self._diagnosing = True
+        reason = diagnose(self.address, tls=self._credentials is not None)
+        with self._changed:
+            self._diagnosing = False
+            self._changed.notify_all()
+        return reason
 
     def _back_off(self, attempt: int) -> None:
         low, high = self._timing.backoff

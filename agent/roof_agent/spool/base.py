@@ -101,7 +101,7 @@ class Spool(abc.ABC):
 
     def _append(self, run_id: str, content: Content) -> int | None:
         if isinstance(content, RunEnd):
-            content = replace(content, dropped=content.dropped + self._dropped.get(run_id, 0))
+            content = replace(content, dropped=self._dropped.get(run_id, 0))
         if isinstance(content, Measurement) and content.repetitions and self._full(_REPETITIONS_SHARE):
             content = self._without_repetitions(run_id, content)
         if isinstance(content, Measurement | ModelPart) and self._full(1.0):

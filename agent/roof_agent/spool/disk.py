@@ -126,7 +126,7 @@ class DiskSpool(Spool):
             return descriptor
         self._shut(run_id)
         path = self._runs / run_id / f"{seq:012}.segment"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         self._open[run_id] = descriptor
         # Without it a synced file may be without a name after a power cut.
         _sync_folder(path.parent)
@@ -174,10 +174,16 @@ class DiskSpool(Spool):
 
     def _segments(self, run_id: str) -> list[Path]:
         try:
-            names = sorted(entry.name for entry in (self._runs / run_id).iterdir())
+            with os.scandir(self._runs / run_id) as entries:
+                names = sorted(
+                    entry.name
+                    for entry in entries
+                    # A link could lead to a device, which never ends.
+                    if _SEGMENT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+                )
         except OSError:
             return []
-        return [self._runs / run_id / name for name in names if _SEGMENT.fullmatch(name)]
+        return [self._runs / run_id / name for name in names]
 
     def _read(self, run_id: str, from_seq: int = 0, *, quarantine: bool = False) -> Iterator[run_pb2.Record]:
         paths = self._segments(run_id)
