@@ -1,0 +1,1 @@
+"""Networks on the board: weightless graphs, their weights, and how long their layers take."""

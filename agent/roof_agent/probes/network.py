@@ -1,0 +1,69 @@
+"""Latency of networks, whole and layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roof_agent.errors import Unavailable
+from roof_agent.platform.capabilities import missing_for_networks
+from roof_agent.probes import PlanContext, Probe, Reading, Task, register
+
+# Unprofiled repetitions; the profiled ones have half of it.
+_BUDGETS = {"quick": (1.5, 10), "default": (4.0, 15), "rigorous": (15.0, 40)}
+# The runtime's import, weights, two sessions, warm-ups.
+_OVERHEAD_SECONDS = 2.5
+
+
+@register
+class Network(Probe):
+    """A network in onnxruntime's CPU provider: unprofiled repetitions, then profiled ones.
+
+    The latency is the unprofiled repetitions'; the profile slows a network down and serves for the times
+    of its nodes alone. They belong to the graph that the runtime made of the network (fused nodes, other
+    layouts), which is sent along without weights so that the collector counts what really ran. A network
+    of the collector's plan comes without weights and gets random ones, which take the same time; one of
+    --model has its own, and they stay here.
+    """
+
+    name = "network"
+    help = "latency of ONNX networks and of each of their layers, in onnxruntime"
+
+    def plan(self, context: PlanContext) -> Sequence[Task]:
+        """Return each network and placement. Raises Unavailable without networks or onnxruntime."""
+        missing = missing_for_networks()
+        if missing:
+            raise Unavailable(f"{' and '.join(missing)} isn't installed: pip install 'roofline[models]'")
+        if not context.models:
+            raise Unavailable(
+                "no network to measure: give one with --model, or a collector has them in its plan"
+            )
+        budget_seconds, repetitions = _BUDGETS[context.preset]
+        return [
+            Task(
+                probe=self.name,
+                subject=model.ref.name,
+                quantity=self.quantity,
+                element_type="float32",
+                threads=len(cpus),
+                cpus=cpus,
+                parameters={"optimization": "all"},
+                settings={
+                    "path": str(model.path),
+                    "sha256": model.ref.sha256 if model.weightless else "",
+                    "weightless": int(model.weightless),
+                    "memory_bytes": context.memory_bytes,
+                    "budget_seconds": budget_seconds,
+                    "min_repetitions": repetitions,
+                },
+                seconds=1.5 * budget_seconds + _OVERHEAD_SECONDS,
+            )
+            for model in context.models
+            for cpus in context.placements
+        ]
+
+    def measure(self, task: Task) -> Reading:
+        """Measure one network."""
+        # numpy, onnx and onnxruntime: in the child alone.
+        from roof_agent.models.network import measure
+
+        return measure(task)
