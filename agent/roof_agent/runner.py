@@ -79,7 +79,8 @@ class Runner:
         planned = len(tasks) + len(refused)
         self._emit(replace(start, planned_measurements=planned))
         for probe, error in refused:
-            self._conclude(tally, Measurement(probe.name, "", probe.quantity, *_outcome(error)))
+            outcome, reason = _outcome(error)
+            self._conclude(tally, Measurement(probe.name, "", probe.quantity, outcome, reason=reason))
         left = sum(task.seconds for task in tasks)
         try:
             for done, task in enumerate(tasks, len(refused)):
