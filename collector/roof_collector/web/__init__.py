@@ -1,0 +1,1 @@
+"""The pages: what boards can do, what was measured, and how both compare."""
