@@ -31,6 +31,10 @@ _VERBS = {
 }
 
 
+# shtab's FILE, spelled out since it isn't there at run time.
+_COMPLETE_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+
+
 class _Given(argparse.Action):
     """Keeps the values given for an option apart from its default; a switch is given as true."""
 
@@ -91,7 +95,9 @@ def _add(verb: argparse.ArgumentParser, option: Option) -> None:
             help=f"{option.help}: {', '.join(option.choices)}", **common,
         )  # fmt: skip
     else:
-        verb.add_argument(*names, metavar=option.metavar, help=option.help, **common)
+        action = verb.add_argument(*names, metavar=option.metavar, help=option.help, **common)
+        if option.parse is Path:
+            setattr(action, "complete", _COMPLETE_FILES)  # noqa: B010 - an attribute of shtab's
 
 
 def with_verb(arguments: Sequence[str]) -> list[str]:
