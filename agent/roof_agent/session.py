@@ -22,7 +22,7 @@ from roof_agent.diagnose import diagnose
 from roof_agent.fetch import fetch_model
 from roof_agent.records import Device, ModelRef, Plan
 from roof_agent.spool import Spool
-from roof_agent.stream import PROTOCOL_VERSION, State, Stream, Timing
+from roof_agent.stream import PROTOCOL_VERSION, State, Stream, Timing, one_line
 from roof_agent.wire import device_message, parse_plan
 from roofline.v1 import session_pb2
 
@@ -133,7 +133,7 @@ class Session:
         """Tell the collector how far a run is, as soon as something may be sent."""
         with self._changed:
             self._state.heartbeat = session_pb2.Heartbeat(
-                run_id=run_id, done=done, planned=planned, current=current
+                run_id=run_id, done=done, planned=planned, current=one_line(current)
             )
             self._changed.notify_all()
 

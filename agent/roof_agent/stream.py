@@ -7,6 +7,7 @@ the collector says where to go on, so nothing here needs to be undone.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ PROTOCOL_VERSION = 1
 # Until the collector says what it takes.
 _LIMITS = session_pb2.Limits(batch_records=1000, batch_bytes=256 << 10, window_batches=8)
 _SLOW_SECONDS = 60.0
+# A run that Hello doesn't name is sent from its beginning, which is harmless.
+_HELLO_RUNS = 1000
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ class Stream:
     def _requests(self) -> Iterator[session_pb2.SessionRequest]:
         hello = session_pb2.Hello()
         hello.CopyFrom(self._state.hello)
-        for run_id, end in self._state.spool.positions().items():
+        for run_id, end in itertools.islice(self._state.spool.positions().items(), _HELLO_RUNS):
             hello.runs.add(run_id=run_id, seq=end)
         yield session_pb2.SessionRequest(hello=hello)
         while (request := self._await_request()) is not None:
@@ -298,5 +301,5 @@ class Stream:
 
 
 def one_line(text: str) -> str:
-    """Return text of the other side's fit for a log: without control characters, not long."""
-    return "".join(char if char.isprintable() else "?" for char in text)[:300]
+    """Return text fit for the other side or a log: without control characters, not long."""
+    return "".join(char if char.isprintable() else "?" for char in text)[:200]

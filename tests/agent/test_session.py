@@ -338,13 +338,25 @@ def test_f19_a_collector_of_another_protocol_is_refused_in_words(served: Served)
     assert len(served.collector.hellos) == 1
 
 
+def test_more_runs_than_a_hello_names_arrive_all(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roof_agent.stream._HELLO_RUNS", 2)
+    spool = MemorySpool()
+    runs = [f"0000000{n}" for n in range(5)]
+    for run in runs:
+        fill(spool, 3, run)
+    with opened(served.address, spool) as session:
+        assert session.drain(5)
+    assert len(served.collector.hellos[0].runs) == 2
+    assert all(len(served.collector.subjects(run)) == 3 for run in runs)
+
+
 def test_a_heartbeat_arrives(served: Served) -> None:
     with opened(served.address, MemorySpool()) as session:
         session.plan(5)
-        session.heartbeat(RUN, 3, 7, "triad")
+        session.heartbeat(RUN, 3, 7, "triad\n" + "x" * 300)
         assert soon(lambda: len(served.collector.heartbeats) == 1)
     beat = served.collector.heartbeats[0]
-    assert (beat.run_id, beat.done, beat.planned, beat.current) == (RUN, 3, 7, "triad")
+    assert (beat.run_id, beat.done, beat.planned, beat.current) == (RUN, 3, 7, ("triad?" + "x" * 300)[:200])
 
 
 def test_nothing_is_sent_while_it_is_quiet(served: Served) -> None:
