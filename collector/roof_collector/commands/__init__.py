@@ -17,6 +17,7 @@ else:
 
 # In the order in which help shows them.
 VERBS: tuple[str, ...] = (
+    "serve",
     "db",
     "completion",
 )

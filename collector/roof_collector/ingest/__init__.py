@@ -1,0 +1,1 @@
+"""What agents send: taken, checked, stored, acknowledged."""
