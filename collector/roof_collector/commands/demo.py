@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import signal
 import sys
 from pathlib import Path
@@ -50,11 +51,11 @@ async def _demo(database: str, *, once: bool) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with Collector(database, note=_say) as collector:
-        status = await _agent(collector, stop)
-        if stop.is_set():
+        status, run_id = await _agent(collector, stop)
+        if stop.is_set() or run_id is None:
             return status
-        page = await asyncio.to_thread(_print_latest, database)
-        _say(f"http://127.0.0.1:{collector.web_port}{page}")
+        await asyncio.to_thread(_print, database, run_id)
+        _say(f"http://127.0.0.1:{collector.web_port}/runs/{run_id}")
         if once:
             return status
         _say("Ctrl-C ends it")
@@ -62,8 +63,11 @@ async def _demo(database: str, *, once: bool) -> int:
     return Exit.OK
 
 
-async def _agent(collector: Collector, stop: asyncio.Event) -> int:
-    """Run the agent as the process of its own that it is on a board; its progress goes to the terminal."""
+async def _agent(collector: Collector, stop: asyncio.Event) -> tuple[int, str | None]:
+    """Run the agent as the process of its own that it is on a board; its progress goes to the terminal.
+
+    Return its exit code and its run, None where it didn't come to one.
+    """
     agent = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -72,9 +76,10 @@ async def _agent(collector: Collector, stop: asyncio.Event) -> int:
         "--quick",
         "--collector",
         f"127.0.0.1:{collector.grpc_port}",
-        stdout=asyncio.subprocess.DEVNULL,
+        "--json",
+        stdout=asyncio.subprocess.PIPE,
     )
-    ended = asyncio.create_task(agent.wait())
+    ended = asyncio.create_task(agent.communicate())
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait({ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
@@ -82,28 +87,20 @@ async def _agent(collector: Collector, stop: asyncio.Event) -> int:
         # Ctrl-C reached the agent too where there is a terminal; a SIGTERM of this process didn't.
         with contextlib.suppress(ProcessLookupError):
             agent.terminate()
-    return await ended
+    output, _ = await ended
+    return agent.returncode or 0, json.loads(output)["run"] if output else None
 
 
-def _print_latest(database: str) -> str:
-    """Print the newest run and return its page's path."""
-    from sqlalchemy import select
-
+def _print(database: str, run_id: str) -> None:
     from roof_collector import report
     from roof_collector.store.engine import open_database
-    from roof_collector.store.schema import run as run_table
 
     engine = open_database(database, read_only=True)
     try:
-        with engine.connect() as connection:
-            run_id = connection.scalar(select(run_table.c.run_id).order_by(run_table.c.id.desc()).limit(1))
-        if run_id is None:
-            return "/"
         sys.stdout.write(report.render(*report.read(engine, run_id)))
         sys.stdout.flush()
     finally:
         engine.dispose()
-    return f"/runs/{run_id}"
 
 
 def _say(text: str) -> None:
