@@ -1,0 +1,145 @@
+"""Counting a network: from an ONNX graph to its layers and totals.
+
+The definitions are those of docs/counting.md: macc and other operations, bytes by what each layer
+reads and writes, params by distinct constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from onnx import ModelProto
+
+from roof_agent.errors import UsageError
+from roof_collector.analysis.engine import Engine
+from roof_collector.analysis.fusion import PRESETS, fuse
+from roof_collector.analysis.inputs import Inputs
+from roof_collector.analysis.node import Branch
+from roof_collector.analysis.peak import peak_bytes
+from roof_collector.analysis.result import Analysis, BranchCounts, Layer, ModelInfo, TensorShape, Totals
+from roof_collector.analysis.row import Row
+from roof_collector.analysis.symbols import Dim, symbols_of
+from roof_collector.analysis.tensor import TYPE_NAMES, Root, Tensor
+
+
+def analyze(
+    model: ModelProto,
+    *,
+    bind: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    values: Mapping[str, object] | None = None,
+    batch: int | None = None,
+    fusion: str = "none",
+    residual_read: bool = False,
+) -> Analysis:
+    """Count a network.
+
+    `bind` sets named dims, `shapes` the dims of whole inputs, `values` those of small inputs that a
+    branch or a shape depends on, `batch` the first dim of every input. `fusion` is a preset (none,
+    basic, ideal); `residual_read` counts the read of the shortcut under ideal. Dims that stay open
+    make the counts exact polynomials in them. Weights need no data. UsageError for a model that
+    isn't valid or a name that it doesn't have.
+    """
+    if fusion not in PRESETS:
+        raise UsageError(f"there is no fusion preset {fusion!r}; there are {', '.join(PRESETS)}")
+    engine = Engine(model, Inputs(bind or {}, shapes or {}, values or {}, batch))
+    try:
+        rows = engine.run()
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"the model isn't valid: {error}") from error
+    fuse(rows, fusion, engine.graph_outputs, residual_read=residual_read)
+    layers = tuple(_layer(row) for row in rows)
+    totals = _totals(rows, engine)
+    open_dims = sorted(set().union(*(_open(row) for row in rows))) if rows else []
+    info = ModelInfo(
+        name=model.graph.name,
+        producer=f"{model.producer_name} {model.producer_version}".strip(),
+        opsets={opset.domain or "ai.onnx": opset.version for opset in model.opset_import},
+        nodes=len(model.graph.node),
+        fusion=fusion,
+        residual_read=residual_read,
+        symbols=tuple(open_dims),
+    )
+    return Analysis(info, totals, layers)
+
+
+def _totals(rows: Sequence[Row], engine: Engine) -> Totals:
+    plain, in_place = peak_bytes(rows, engine.graph_inputs, engine.graph_outputs)
+    return Totals(
+        params=_elements(frozenset[Root]().union(*(row.roots for row in rows))),
+        macc=_sum(row.macc for row in rows),
+        other_ops=_sum(row.other_ops for row in rows),
+        input_bytes=_sum(row.input_bytes for row in rows),
+        param_bytes=_sum(row.param_bytes for row in rows),
+        output_bytes=_sum(row.output_bytes for row in rows),
+        layers=len(rows),
+        uncounted=sum(1 for row in rows if row.uncounted),
+        peak_activation_bytes=_number(plain),
+        peak_activation_inplace_bytes=_number(in_place),
+    )
+
+
+def _layer(row: Row) -> Layer:
+    return Layer(
+        params=_elements(row.roots),
+        macc=_number(row.macc),
+        other_ops=_number(row.other_ops),
+        input_bytes=_number(row.input_bytes),
+        param_bytes=_number(row.param_bytes),
+        output_bytes=_number(row.output_bytes),
+        index=row.index,
+        name=row.name,
+        op_type=row.op_type,
+        domain=row.domain,
+        layer_class=row.cost.kind,
+        inputs=tuple(_shape(tensor) for tensor in row.inputs if tensor is not None),
+        outputs=tuple(_shape(tensor) for tensor in row.outputs if tensor.name),
+        fused=tuple(row.fused),
+        rewrites=tuple(row.rewrites),
+        note=row.cost.note,
+        uncounted=row.uncounted,
+        branches=tuple(_branch(branch) for branch in row.cost.branches),
+    )
+
+
+def _branch(branch: Branch) -> BranchCounts:
+    return BranchCounts(
+        params=_elements(branch.roots),
+        macc=_number(branch.macc),
+        other_ops=_number(branch.other_ops),
+        input_bytes=_number(branch.input_bytes),
+        param_bytes=_number(branch.param_bytes),
+        output_bytes=_number(branch.output_bytes),
+        name=branch.name,
+    )
+
+
+def _shape(tensor: Tensor) -> TensorShape:
+    dims = tensor.shape
+    if dims is not None:
+        return TYPE_NAMES.get(tensor.dtype, "undefined"), tuple(
+            dim if isinstance(dim, int) else str(dim) for dim in dims
+        )
+    return TYPE_NAMES.get(tensor.dtype, "undefined"), None
+
+
+def _open(row: Row) -> set[str]:
+    counts: tuple[Dim, ...] = (row.macc, row.other_ops, row.input_bytes, row.param_bytes, row.output_bytes)
+    return set().union(*(symbols_of(count) for count in counts))
+
+
+def _elements(roots: Iterable[Root]) -> int:
+    return _sum(root.elements for root in roots)
+
+
+def _sum(values: Iterable[Dim]) -> int:
+    total: Dim = 0
+    for value in values:
+        total = total + value
+    return _number(total)
+
+
+def _number(value: Dim) -> int:
+    """Return a count as `Counts` types it; see there for polynomials."""
+    return cast("int", value)
