@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from roof_collector.analysis.counting import analyze
-    from roof_collector.analysis.loading import load_model
+    from roof_collector.analysis.loading import load_model, parse_model
     from roof_collector.analysis.result import Analysis, Layer, Totals
 
-__all__ = ["Analysis", "Layer", "Totals", "analyze", "load_model"]
+__all__ = ["Analysis", "Layer", "Totals", "analyze", "load_model", "parse_model"]
 
 _HOMES = {
     "analyze": "counting",
     "load_model": "loading",
+    "parse_model": "loading",
     "Analysis": "result",
     "Layer": "result",
     "Totals": "result",

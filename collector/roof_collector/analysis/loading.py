@@ -27,16 +27,24 @@ def load_model(path: str | os.PathLike[str]) -> ModelProto:
             raise UsageError(f"{file}: is not a file")
         if file.stat().st_size > MAX_BYTES:
             raise UsageError(f"{file}: is over 2 GiB; a model this big keeps its weights in files beside it")
-        model = ModelProto.FromString(file.read_bytes())
+        data = file.read_bytes()
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: can't be read: {_line(error)}") from error
-    except (DecodeError, RecursionError, MemoryError) as error:
-        raise UsageError(f"{file}: is not an ONNX model ({_line(error)})") from error
-    if not model.HasField("graph") or not (model.graph.node or model.graph.output):
-        raise UsageError(f"{file}: is not an ONNX model (it holds no graph)")
+    model = parse_model(data, str(file))
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:
             _check_location(file, tensor)
+    return model
+
+
+def parse_model(data: bytes, label: str = "the model") -> ModelProto:
+    """Return a serialized model. UsageError, in one line that begins with `label`, for anything else."""
+    try:
+        model = ModelProto.FromString(data)
+    except (DecodeError, RecursionError, MemoryError, ValueError) as error:
+        raise UsageError(f"{label}: is not an ONNX model ({_line(error)})") from error
+    if not model.HasField("graph") or not (model.graph.node or model.graph.output):
+        raise UsageError(f"{label}: is not an ONNX model (it holds no graph)")
     return model
 
 

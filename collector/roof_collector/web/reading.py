@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine, Row
 
-from roof_agent.errors import RoofError
+from roof_agent.errors import RoofError, UsageError
 from roof_collector.fit.ceilings import Ceiling, ceilings
-from roof_collector.fit.networks import CountedLayer
 from roof_collector.store import queries
+
+if TYPE_CHECKING:
+    from roof_collector.analysis import Layer
 
 Value = TypeVar("Value")
 
@@ -29,15 +31,25 @@ _KEPT_RUNS = 2000
 class Counted:
     """An executed graph's layers, or why there are none."""
 
-    layers: tuple[CountedLayer, ...] = ()
+    layers: tuple[Layer, ...] = ()
     problem: str = ""
 
 
-def count_graph(data: bytes) -> tuple[CountedLayer, ...]:
-    """Count a serialized weightless graph, node by node."""
-    from roof_collector.analysis import analyze  # onnx is heavy: not before a graph is there to count
+def count_graph(data: bytes) -> tuple[Layer, ...]:
+    """Count a serialized weightless graph, node by node. Raises UsageError where that can't be done."""
+    # onnx is heavy: not before a graph is there to count.
+    from google.protobuf.message import DecodeError
+    from onnx import ModelProto
 
-    return tuple(analyze(data).layers)
+    from roof_collector.analysis import analyze
+
+    try:
+        model = ModelProto.FromString(data)
+    except DecodeError as error:
+        raise UsageError("it is no ONNX model") from error
+    found = analyze(model)
+    found.require_numbers()
+    return found.layers
 
 
 class _Kept(Generic[Value]):
@@ -62,13 +74,10 @@ class _Kept(Generic[Value]):
 
 
 class PageStore:
-    """The store as pages read it. `count` turns a serialized graph into counted layers."""
+    """The store as pages read it."""
 
-    def __init__(
-        self, engine: Engine, count: Callable[[bytes], tuple[CountedLayer, ...]] = count_graph
-    ) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._count = count
         self._graphs: _Kept[Counted] = _Kept(_KEPT_GRAPHS)
         self._ceilings: _Kept[tuple[Ceiling, ...]] = _Kept(_KEPT_RUNS)
 
@@ -103,12 +112,13 @@ class PageStore:
                 # Not kept: the graph may still arrive.
                 found[digest] = Counted(problem="the graph that ran has not arrived")
                 continue
-            found[digest] = self._counted(data[digest])
+            found[digest] = _counted(data[digest])
             self._graphs.put(digest, found[digest])
         return found
 
-    def _counted(self, data: bytes) -> Counted:
-        try:
-            return Counted(self._count(data))
-        except RoofError as error:
-            return Counted(problem=f"the graph that ran can't be counted: {error}")
+
+def _counted(data: bytes) -> Counted:
+    try:
+        return Counted(count_graph(data))
+    except RoofError as error:
+        return Counted(problem=f"the graph that ran can't be counted: {error}")
