@@ -171,6 +171,7 @@ class NetworkRow:
 class LayerRow:
     """One node of the executed graph; `share` is of the profiled layers' time.
 
+    Where `uncounted` says that there is no rule for the operator, its counts are 0 and mean nothing.
     `achieved_flops_per_s` is flops by measured time, `roof_share` that by what the roofline allows at
     the layer's intensity (above 1 where a fast convolution does less work than is counted).
     """
@@ -185,6 +186,7 @@ class LayerRow:
     intensity: float | None
     roofline_seconds: float | None
     bound: str
+    uncounted: str
     measured_seconds: float | None
     ratio: float | None
     share: float | None
@@ -197,6 +199,7 @@ class LayerTotals:
     """Sums over all layers of the network, whatever the table shows."""
 
     layers: int
+    uncounted: int
     macc: int
     flops: int
     memory_bytes: int

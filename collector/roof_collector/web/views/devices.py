@@ -19,10 +19,10 @@ TABLE = Table(
     "devices",
     (
         Column("model", "Device", kind="device"),
-        Column("state", "State", kind="state", sortable=False, help="of its newest run"),
+        Column("state", "Newest run", kind="state", sortable=False),
         Column("architecture", "Architecture"),
         Column("core_kinds", "Cores", sortable=False),
-        Column("memory_bytes", "Memory", "GiB", 2**30, "number"),
+        Column("memory_bytes", "Memory", kind="size"),
         Column(
             "bytes_per_s", "Bandwidth", "GB/s", 1e9, "number", "DRAM, all measured threads", sortable=False
         ),

@@ -61,10 +61,14 @@ def network_page(store: StoreDep, query: QueryDep, run_id: str, measurement: int
     chosen = _roof_row(row, rooflines)
     roof = _roofline(chosen)
     found = compare(queries.measurement_record(row, nodes), graph.layers, roof)
-    rows = [_layer_row(layer, roof) for layer in found.layers]
+    rows = [
+        _layer_row(layer, counted.uncounted, roof)
+        for layer, counted in zip(found.layers, graph.layers, strict=True)
+    ]
     layers = query.apply(LAYERS, rows)
     totals = LayerTotals(
         layers=len(rows),
+        uncounted=sum(bool(layer.uncounted) for layer in rows),
         macc=found.macc,
         flops=sum(layer.flops for layer in rows),
         memory_bytes=found.memory_bytes,
@@ -138,11 +142,13 @@ def _missing_roof(row: Row[Any]) -> str:
     return f"the run has no ceilings of {row.element_type or 'float32'} with {threads} to predict by"
 
 
-def _layer_row(layer: LayerComparison, roof: Roofline | None) -> LayerRow:
-    achieved = layer.flops / layer.measured_seconds if layer.measured_seconds else None
+def _layer_row(layer: LayerComparison, uncounted: str, roof: Roofline | None) -> LayerRow:
+    counted = not uncounted
+    achieved = layer.flops / layer.measured_seconds if counted and layer.measured_seconds else None
     allowed = roof.attainable(layer.intensity) if roof and layer.intensity else None
     return LayerRow(
         **vars(layer),
+        uncounted=uncounted,
         achieved_flops_per_s=achieved,
         roof_share=achieved / allowed if achieved is not None and allowed else None,
     )

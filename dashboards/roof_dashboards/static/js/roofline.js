@@ -55,7 +55,8 @@ function extent(values) {
 
 function roofSeries(roof, [left, right], [bottom], theme) {
   const start = Math.max(left, bottom / roof.bytes_per_s);
-  const label = (formatter, position, more = {}) => ({ show: true, formatter, position, color: theme.text, fontWeight: 600, ...more });
+  const middle = Math.sqrt(start * roof.ridge);
+  const label = (formatter, position, more = {}) => ({ show: true, formatter, position, color: theme.text, fontWeight: 600, textBorderColor: theme.card, textBorderWidth: 4, ...more });
   return {
     name: "roof",
     type: "line",
@@ -64,10 +65,12 @@ function roofSeries(roof, [left, right], [bottom], theme) {
     symbol: "circle",
     lineStyle: { color: theme.roof, width: 2 },
     itemStyle: { color: theme.roof },
+    // Above the roof there is room: no layer but a fast convolution gets there.
     data: [
-      { value: [start, start * roof.bytes_per_s], symbolSize: 0, label: label(`  DRAM ${si(roof.bytes_per_s, "B/s")}`, "right", { offset: [14, -6] }) },
-      { value: [roof.ridge, roof.flops_per_s], symbolSize: 7, label: label(`ridge ${si(roof.ridge, "FLOP/B")}`, "bottom", { offset: [0, 4] }) },
-      { value: [right, roof.flops_per_s], symbolSize: 0, label: label(`peak ${si(roof.flops_per_s, "FLOP/s")}`, "top", { align: "right", offset: [0, 2] }) },
+      { value: [start, start * roof.bytes_per_s], symbolSize: 0 },
+      { value: [middle, middle * roof.bytes_per_s], symbolSize: 0, label: label(`DRAM ${si(roof.bytes_per_s, "B/s")}`, "left", { offset: [-4, -8] }) },
+      { value: [roof.ridge, roof.flops_per_s], symbolSize: 7, label: label(`ridge ${si(roof.ridge, "FLOP/B")}`, "top") },
+      { value: [right, roof.flops_per_s], symbolSize: 0, label: label(`peak ${si(roof.flops_per_s, "FLOP/s")}`, "top", { align: "right" }) },
     ],
   };
 }
@@ -79,9 +82,9 @@ function options(figure, data, rows, shown) {
   const y = extent([...rows.map((row) => row.achieved_flops_per_s), ...(roof ? [roof.flops_per_s] : [])]);
   const largest = Math.max(...rows.map((row) => row.share ?? 0)) || 1;
   const classes = [...new Set(rows.map((row) => row.layer_class))].sort();
-  const axis = ([min, max], name, more) => ({
+  const axis = ([min, max], name, formatter, more) => ({
     type: "log", min, max, name, nameTextStyle: { color: theme.faint },
-    axisLabel: { color: theme.faint, formatter: decade },
+    axisLabel: { color: theme.faint, formatter },
     axisLine: { show: true, lineStyle: { color: theme.faint } },
     splitLine: { show: true, lineStyle: { color: theme.line } }, ...more,
   });
@@ -94,8 +97,8 @@ function options(figure, data, rows, shown) {
       trigger: "item", confine: true, backgroundColor: theme.card, borderColor: theme.line,
       textStyle: { color: theme.text }, formatter: (hit) => tip(hit.data.layer),
     },
-    xAxis: axis(x, "intensity, FLOP/byte", { nameLocation: "middle", nameGap: 32 }),
-    yAxis: axis(y, "FLOP/s", { nameLocation: "end", nameGap: 14 }),
+    xAxis: axis(x, "intensity, FLOP/byte", String, { nameLocation: "middle", nameGap: 32 }),
+    yAxis: axis(y, "FLOP/s", decade, { nameLocation: "end", nameGap: 14 }),
     series: [
       ...classes.map((layerClass) => ({
         name: layerClass,
