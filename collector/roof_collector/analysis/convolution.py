@@ -204,7 +204,10 @@ def plain(conv: Convolution, element_type: str) -> Variant:
     return Variant("plain", (conv.step(element_type),), element_type)
 
 
-def bottleneck(conv: Convolution, element_type: str, *, reduction: int = 4) -> Variant:
+Layers = tuple[tuple[str, Convolution], ...]
+
+
+def bottleneck_layers(conv: Convolution, *, reduction: int = 4) -> Layers:
     """Return ResNet's bottleneck: 1x1 down to Cout/reduction, the kernel there, 1x1 up to Cout.
 
     He et al., arXiv 1512.03385.
@@ -212,24 +215,35 @@ def bottleneck(conv: Convolution, element_type: str, *, reduction: int = 4) -> V
     width = max(1, conv.cout // reduction)
     down = replace(conv, cout=width, kernel=(1, 1), pad=None, stride=1, groups=1)
     middle = replace(conv, cin=width, cout=width, groups=1)
-    up = Convolution(
-        width, conv.cout, conv.out_height, conv.out_width, (1, 1), batch=conv.batch, bias=conv.bias
-    )
-    steps = tuple(
-        layer.step(element_type, name)
-        for name, layer in (("1x1 down", down), ("conv", middle), ("1x1 up", up))
-    )
-    return Variant("bottleneck", steps, element_type, f"{conv.cin}-{width}-{width}-{conv.cout}")
+    return ("1x1 down", down), ("conv", middle), ("1x1 up", _pointwise(middle, conv.cout))
+
+
+def separable_layers(conv: Convolution) -> Layers:
+    """Return MobileNet's block: depthwise with the kernel, then 1x1 (Howard et al., arXiv 1704.04861)."""
+    depthwise = replace(conv, cout=conv.cin, groups=conv.cin)
+    return ("depthwise", depthwise), ("pointwise", _pointwise(depthwise, conv.cout))
+
+
+def _pointwise(before: Convolution, channels: int) -> Convolution:
+    size = before.out_height, before.out_width
+    return Convolution(before.cout, channels, *size, (1, 1), batch=before.batch, bias=before.bias)
+
+
+def bottleneck(conv: Convolution, element_type: str) -> Variant:
+    """Return the bottleneck in place of the convolution."""
+    layers = bottleneck_layers(conv)
+    widths = [conv.cin, *(layer.cout for _, layer in layers)]
+    return _sequence("bottleneck", layers, element_type, "-".join(map(str, widths)))
 
 
 def depthwise_separable(conv: Convolution, element_type: str) -> Variant:
-    """Return MobileNet's block: depthwise with the kernel, then 1x1 (Howard et al., arXiv 1704.04861)."""
-    depthwise = replace(conv, cout=conv.cin, groups=conv.cin)
-    pointwise = Convolution(
-        conv.cin, conv.cout, conv.out_height, conv.out_width, (1, 1), batch=conv.batch, bias=conv.bias
-    )
-    steps = (depthwise.step(element_type, "depthwise"), pointwise.step(element_type, "pointwise"))
-    return Variant("depthwise separable", steps, element_type, "two layers")
+    """Return the depthwise-separable block in place of the convolution."""
+    return _sequence("depthwise separable", separable_layers(conv), element_type, "two layers")
+
+
+def _sequence(name: str, layers: Layers, element_type: str, note: str) -> Variant:
+    steps = tuple(layer.step(element_type, part) for part, layer in layers)
+    return Variant(name, steps, element_type, note)
 
 
 def grouped(conv: Convolution, element_type: str, groups: Iterable[int]) -> list[Variant]:

@@ -126,7 +126,7 @@ def best_chains(stages: Sequence[Stage], cache_bytes: int, roofline: Roofline) -
 
 
 def fuse(stages: Sequence[Stage], cache_bytes: int, roofline: Roofline) -> Chain | None:
-    """Return the chain on its best tile; None where no tile's working set fits the cache.
+    """Return the chain on its best tile; None where no tile that fits the cache saves traffic.
 
     The weights of all layers stay in cache too, or, where that leaves too little, are read anew for
     each tile; whichever is faster.
@@ -144,7 +144,7 @@ def fuse(stages: Sequence[Stage], cache_bytes: int, roofline: Roofline) -> Chain
                 working_set = buffers + (weights if resident else 0)
                 if working_set <= cache_bytes:
                     chain = _chain(stages, (row_cut, column_cut), working_set, roofline, resident=resident)
-                    if best is None or _rank(chain) < _rank(best):
+                    if chain.saved_bytes > 0 and (best is None or _rank(chain) < _rank(best)):
                         best = chain
     return best
 

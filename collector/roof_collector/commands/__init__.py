@@ -18,6 +18,10 @@ else:
 # In the order in which help shows them.
 VERBS: tuple[str, ...] = (
     "serve",
+    "models",
+    "whatif",
+    "demo",
+    "report",
     "db",
     "completion",
 )

@@ -28,7 +28,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_json(adding)
     words = "write a network to an ONNX file"
     export = actions.add_parser("export", help=words, description=words)
-    export.add_argument("model", metavar="MODEL", help="zoo:NAME, or an ONNX file")
+    export.add_argument("model", metavar="zoo:NAME", help="the network")
     export.add_argument("out", type=Path, metavar="OUT", help="the file to write")
     export.add_argument(
         "--weights",
@@ -101,8 +101,10 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from roof_collector.models.library import load
+    from roof_collector.models.library import ZOO, load
 
+    if not arguments.model.startswith(ZOO):
+        raise UsageError(f"{arguments.model!r} is no network of the zoo: they are written {ZOO}NAME")
     model = load(arguments.model, batch=arguments.batch)
     if arguments.weights == "random":
         from roof_agent.models.weightless import fill
