@@ -1,0 +1,72 @@
+"""The tables: every figure, every failure, every doubt."""
+
+from roof_agent.records import Cluster, Device, Grade, Measurement, Outcome
+from roof_agent.statistics import summarize
+from roof_agent.table import columns, describe_device, render
+
+DEVICE = Device(
+    "f" * 64, "h", "aarch64", "Raspberry Pi 3 Model B", "BCM2837", memory_bytes=926 << 20,
+    clusters=(Cluster("cortex-a53", (0, 1, 2, 3)),),
+)  # fmt: skip
+
+
+def ok(probe, subject, quantity, values, grade=Grade.CLEAN, reasons=(), **more):
+    return Measurement(
+        probe, subject, quantity, Outcome.OK, statistics=summarize(values), repetitions=tuple(values),
+        grade=grade, grade_reasons=reasons, backend="native", isa="neon", **more,
+    )  # fmt: skip
+
+
+TRIAD = ok(
+    "bandwidth", "triad", "bytes_per_s", [2.0e9, 2.2e9, 2.1e9], element_type="float64", threads=1,
+    parameters={"store": "plain", "huge_page_bytes": "0"},
+)  # fmt: skip
+FMA = ok(
+    "peak", "fma", "flops_per_s", [8.8e9] * 3, Grade.NOISY, ("others ran",), element_type="float32", threads=1
+)
+
+
+def test_whole():
+    failed = Measurement("peak", "int8", "flops_per_s", Outcome.FAILED, reason="it broke")
+    absent = Measurement("networks", "", "seconds", Outcome.UNAVAILABLE, reason="no onnxruntime")
+    assert render(DEVICE, [TRIAD, FMA, failed, absent]) == (
+        """\
+Raspberry Pi 3 Model B, BCM2837, 4 x cortex-a53, 926 MiB
+measured with native neon
+
+bandwidth
+                type  threads        best      median        95 % of the median  n  grade
+triad plain  float64        1  2.200 GB/s  2.100 GB/s  2.000 GB/s .. 2.200 GB/s  3  clean
+
+peak
+        type  threads           best         median              95 % of the median  n  grade
+fma  float32        1  8.800 GFLOP/s  8.800 GFLOP/s  8.800 GFLOP/s .. 8.800 GFLOP/s  3  noisy
+int8 failed: it broke
+
+networks
+unavailable: no onnxruntime
+
+ridge float32, 1 thread: 4.0 FLOP/B (8.800 GFLOP/s by 2.200 GB/s)
+
+not clean: 1 noisy of 4 (for one: others ran)
+"""
+    )
+
+
+def test_colours_only_where_asked():
+    assert "\x1b" not in render(DEVICE, [FMA])
+    assert "\x1b[2mfma" in render(DEVICE, [FMA], color=True)
+
+
+def test_time_is_best_where_it_is_short():
+    text = render(DEVICE, [ok("networks", "mobilenet", "seconds", [0.2, 0.1, 0.3], threads=4)])
+    row = next(line for line in text.splitlines() if line.startswith("mobilenet"))
+    assert row.split()[2:6] == ["100.0", "ms", "200.0", "ms"]
+
+
+def test_columns_align():
+    assert columns([("a", "1"), ("long", "200")]) == ["a       1", "long  200"]
+
+
+def test_a_device_of_which_nothing_is_known():
+    assert describe_device(Device("f" * 64, "h", "riscv64")) == ""
