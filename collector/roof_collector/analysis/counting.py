@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 from roof_agent.errors import UsageError
 from roof_collector.analysis.engine import Engine
-from roof_collector.analysis.fusion import PRESETS, fuse
+from roof_collector.analysis.fusion import fuse
 from roof_collector.analysis.inputs import Inputs
 from roof_collector.analysis.node import Branch
 from roof_collector.analysis.peak import peak_bytes
@@ -41,8 +41,6 @@ def analyze(
     make the counts exact polynomials in them. Weights need no data. UsageError for a model that
     isn't valid or a name that it doesn't have.
     """
-    if fusion not in PRESETS:
-        raise UsageError(f"there is no fusion preset {fusion!r}; there are {', '.join(PRESETS)}")
     engine = Engine(model, Inputs(bind or {}, shapes or {}, values or {}, batch))
     try:
         rows = engine.run()

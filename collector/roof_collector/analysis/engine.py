@@ -112,12 +112,16 @@ class Engine:
             tensor = Tensor(sparse.values.data_type, tuple(sparse.dims), name=name)
             scope[name] = _constant(tensor, (path, name))
 
-    def _walk(self, nodes: Sequence[NodeProto], graph: GraphProto | None, scope: Scope, place: Place) -> list[Row]:
+    def _walk(
+        self, nodes: Sequence[NodeProto], graph: GraphProto | None, scope: Scope, place: Place
+    ) -> list[Row]:
         self._nodes += len(nodes)
         if self._nodes > MAX_NODES:
             raise UsageError(f"the model has more than {MAX_NODES:,} nodes to count: it isn't analysed")
         if place.depth > MAX_DEPTH:
-            raise UsageError(f"the model nests graphs or functions more than {MAX_DEPTH} deep: it isn't analysed")
+            raise UsageError(
+                f"the model nests graphs or functions more than {MAX_DEPTH} deep: it isn't analysed"
+            )
         infos = {info.name: info for info in (*graph.value_info, *graph.output)} if graph is not None else {}
         rows: list[Row] = []
         for index, proto in in_order(nodes, scope.find):
@@ -247,7 +251,13 @@ class Engine:
         return rows
 
     def branch(
-        self, name: str, graph: GraphProto, given: Sequence[Tensor | None], scope: Scope, place: Place, index: int
+        self,
+        name: str,
+        graph: GraphProto,
+        given: Sequence[Tensor | None],
+        scope: Scope,
+        place: Place,
+        index: int,
     ) -> tuple[Branch, list[Tensor]]:
         """Count a graph inside a node."""
         inner = Scope(scope)

@@ -160,9 +160,7 @@ def _binary(node: Node, values: list[Array | None]) -> list[Array]:
     result = _known(values[0])
     for value in values[1:]:
         other = _known(value)
-        result = (
-            _elementwise(symbolic, result, other) if _symbolic(result, other) else numeric(result, other)
-        )
+        result = _elementwise(symbolic, result, other) if _symbolic(result, other) else numeric(result, other)
     return [result]
 
 
@@ -448,5 +446,3 @@ def _arg(node: Node, values: list[Array | None]) -> list[Array]:
     function = np.argmax if node.op_type == "ArgMax" else np.argmin
     axis = node.integer("axis", 0)
     return [np.asarray(function(value, axis, keepdims=bool(node.integer("keepdims", 1))))]
-
-

@@ -78,7 +78,9 @@ class Inputs:
         """Refuse what names nothing: a misspelt dim would silently leave the real one open."""
         for name in (*self._shapes, *self._values):
             if name not in self._used:
-                raise UsageError(f"the model has no input {name!r}; it has {', '.join(self._names) or 'none'}")
+                raise UsageError(
+                    f"the model has no input {name!r}; it has {', '.join(self._names) or 'none'}"
+                )
         for name in self._bind:
             if name not in self._used:
                 known = ", ".join(dict.fromkeys(self._dims)) or "none"

@@ -52,7 +52,9 @@ def _check_location(file: Path, tensor: TensorProto) -> None:
     location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
     parts = PurePosixPath(location.replace("\\", "/"))
     if parts.is_absolute() or PureWindowsPath(location).is_absolute() or ".." in parts.parts:
-        raise UsageError(f"{file}: the weights of {tensor.name!r} lie outside the model's folder: {location!r}")
+        raise UsageError(
+            f"{file}: the weights of {tensor.name!r} lie outside the model's folder: {location!r}"
+        )
 
 
 def _line(error: BaseException) -> str:

@@ -89,7 +89,11 @@ def _total(sizes: dict[int, Dim], keys: set[int]) -> Dim:
 def _saved(row: Row, step: int, last: dict[int, int], storage: dict[int, int]) -> Dim:
     """Return what a depthwise layer saves that writes over its input, through a buffer of one channel."""
     source = row.inputs[0] if row.inputs else None
-    if not row.cost.kind.endswith("depthwise") or source is None or last.get(storage.get(id(source), id(source))) != step:
+    if (
+        not row.cost.kind.endswith("depthwise")
+        or source is None
+        or last.get(storage.get(id(source), id(source))) != step
+    ):
         return 0
     read, written, shape = source.nbytes, row.outputs[0].nbytes, row.outputs[0].shape
     if read is None or written is None or not shape or len(shape) < 2 or rank(written) > rank(read):

@@ -37,7 +37,9 @@ def _values(proto: TensorProto, dims: tuple[int, ...]) -> npt.NDArray[Any] | Non
         if len(proto.raw_data) * 8 != elements * BITS[proto.data_type]:
             return None
         return np.frombuffer(proto.raw_data, np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(dims)
-    if not (proto.int64_data or proto.int32_data or proto.float_data or proto.double_data or proto.uint64_data):
+    if not (
+        proto.int64_data or proto.int32_data or proto.float_data or proto.double_data or proto.uint64_data
+    ):
         return None
     try:
         return np.asarray(numpy_helper.to_array(proto))

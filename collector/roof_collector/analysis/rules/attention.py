@@ -9,7 +9,9 @@ from roof_collector.analysis.symbols import Dim, floor_divide, product
 from roof_collector.analysis.tensor import Shape, Tensor
 
 
-def attended(batch: Dim, heads: Dim, queries: Dim, keys: Dim, width: Dim, value_width: Dim) -> tuple[Dim, Dim]:
+def attended(
+    batch: Dim, heads: Dim, queries: Dim, keys: Dim, width: Dim, value_width: Dim
+) -> tuple[Dim, Dim]:
     """Return macc (scores and weighted sum) and other operations (softmax, one a score)."""
     scores = batch * heads * queries * keys
     return scores * (width + value_width), scores

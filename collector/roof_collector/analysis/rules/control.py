@@ -17,9 +17,7 @@ ENDLESS = 1 << 31
 @rule("If")
 def if_(node: Node) -> Cost:
     """Count both branches and report the worst; a condition that is known decides instead."""
-    counted = [
-        node.subgraphs.count(name, node.graph(f"{name}_branch"), []) for name in ("then", "else")
-    ]
+    counted = [node.subgraphs.count(name, node.graph(f"{name}_branch"), []) for name in ("then", "else")]
     condition = node.input(0).value
     branches = [branch for branch, _ in counted]
     if condition is not None and condition.size == 1 and condition.dtype != object:

@@ -83,7 +83,9 @@ def conv_nhwc(node: Node) -> Cost:
     """Convolve channels-last data."""
     x = node.shape(0)
     out, macc, kind = convolution(node, (x[0], x[-1], *x[1:-1]), node.shape(1))
-    return Cost([Tensor(node.input(0).dtype, (out[0], *out[2:], out[1]))], f"{kind}-nhwc", macc, weights=(1, 2))
+    return Cost(
+        [Tensor(node.input(0).dtype, (out[0], *out[2:], out[1]))], f"{kind}-nhwc", macc, weights=(1, 2)
+    )
 
 
 @rule("ConvInteger")

@@ -53,9 +53,7 @@ def scale_slots(node: Node) -> tuple[int, ...]:
 
 
 def _per_element(node: Node, kind: str, operations: Dim = 1, weights: tuple[int, ...] = ()) -> Cost:
-    return Cost(
-        [like(node.input(0))], kind, other_ops=node.elements(0) * operations, weights=weights
-    )
+    return Cost([like(node.input(0))], kind, other_ops=node.elements(0) * operations, weights=weights)
 
 
 @rule(*ACTIVATIONS)

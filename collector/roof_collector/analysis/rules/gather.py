@@ -13,9 +13,7 @@ from roof_collector.analysis.tensor import INT32, INT64, Shape, Tensor
 def _gathered(node: Node, out: Shape) -> Cost:
     weights = tuple(slot for slot in scale_slots(node) if slot == 0)
     elements = product(out)
-    return Cost(
-        [Tensor(node.input(0).dtype, out)], "gather", weights=weights, reads={0: elements}, data=(0,)
-    )
+    return Cost([Tensor(node.input(0).dtype, out)], "gather", weights=weights, reads={0: elements}, data=(0,))
 
 
 @rule("Gather")
@@ -134,7 +132,9 @@ def expand_dims(node: Node) -> Cost:
     shape = node.shape(0)
     given = node.values(1) or [0]
     axis = int(str(given[0])) % (len(shape) + 1)
-    return Cost([Tensor(node.input(0).dtype, (*shape[:axis], 1, *shape[axis:]))], "view", view=True, data=(0,))
+    return Cost(
+        [Tensor(node.input(0).dtype, (*shape[:axis], 1, *shape[axis:]))], "view", view=True, data=(0,)
+    )
 
 
 @rule("Bernoulli", "Multinomial")

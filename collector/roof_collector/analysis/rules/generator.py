@@ -18,7 +18,12 @@ def constant(node: Node) -> Cost:
     value = node.attribute("value")
     if isinstance(value, TensorProto):
         return Cost([tensor_of(value)], "view", view=True)
-    for name, dtype in (("value_int", INT64), ("value_ints", INT64), ("value_float", FLOAT), ("value_floats", FLOAT)):
+    for name, dtype in (
+        ("value_int", INT64),
+        ("value_ints", INT64),
+        ("value_float", FLOAT),
+        ("value_floats", FLOAT),
+    ):
         if node.has(name):
             values = np.asarray(node.attribute(name), NUMPY_TYPES[dtype])
             return Cost([Tensor(dtype, values.shape, values)], "view", view=True)
@@ -89,5 +94,3 @@ def mel_weight_matrix(node: Node) -> Cost:
     rows: Dim = length[0] // 2 + 1 if length else symbol(f"{node.outputs[0]}.rows")
     columns: Dim = bins[0] if bins else symbol(f"{node.outputs[0]}.columns")
     return Cost([Tensor(node.integer("output_datatype", FLOAT), (rows, columns))], "generator", data=())
-
-

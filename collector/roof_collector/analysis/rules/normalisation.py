@@ -11,7 +11,7 @@ from roof_collector.analysis.tensor import FLOAT, Shape, Tensor
 
 @rule("BatchNormalization")
 def batch_normalisation(node: Node) -> Cost:
-    """gamma and beta are learnt; the stored mean and variance are read too, but are no params."""
+    """Gamma and beta are learnt; the stored mean and variance are read too, but are no params."""
     x = node.input(0)
     shape = node.shape(0)
     scale = node.shape(1, 1)
@@ -67,7 +67,11 @@ def embed_layer_normalisation(node: Node) -> Cost:
     out = (*ids, table[1])
     elements = ids[0] * ids[1] * table[1]
     segments = node.optional(4) is not None
-    outputs = [Tensor(node.input(2).dtype, out), Tensor(node.input(0).dtype, ids[:1]), Tensor(node.input(2).dtype, out)]
+    outputs = [
+        Tensor(node.input(2).dtype, out),
+        Tensor(node.input(0).dtype, ids[:1]),
+        Tensor(node.input(2).dtype, out),
+    ]
     reads: dict[int, Dim] = {2: elements, 3: ids[1] * table[1]}
     if segments:
         reads[4] = elements
@@ -79,9 +83,7 @@ def embed_layer_normalisation(node: Node) -> Cost:
 
 @rule("GroupNorm", "SkipGroupNorm", domain=MICROSOFT)
 def group_norm(node: Node) -> Cost:
-    """onnxruntime's channels-last group normalisation, with its optional residual."""
+    """Onnxruntime's channels-last group normalisation, with its optional residual."""
     skip = node.op_type == "SkipGroupNorm"
     outputs = [like(node.input(0)) for _ in node.outputs]
     return Cost(outputs, "normalisation", other_ops=node.elements(0) * (3 if skip else 2), weights=(1, 2))
-
-

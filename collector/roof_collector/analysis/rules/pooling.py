@@ -71,9 +71,7 @@ def qlinear_global_pool(node: Node) -> Cost:
 @rule("LRN")
 def lrn(node: Node) -> Cost:
     """Normalise over `size` neighbouring channels."""
-    return Cost(
-        [like(node.input(0))], "normalisation", other_ops=node.elements(0) * node.integer("size", 1)
-    )
+    return Cost([like(node.input(0))], "normalisation", other_ops=node.elements(0) * node.integer("size", 1))
 
 
 @rule("MaxUnpool")

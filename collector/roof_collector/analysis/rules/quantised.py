@@ -48,7 +48,9 @@ def qgemm(node: Node) -> Cost:
     b = b[::-1] if node.integer("transB", 0) else b
     shape, macc = matrix_product(a, b)
     zero = node.optional(8)
-    return Cost([Tensor(FLOAT if zero is None else zero.dtype, shape)], "quantised-gemm", macc, weights=(3, 6))
+    return Cost(
+        [Tensor(FLOAT if zero is None else zero.dtype, shape)], "quantised-gemm", macc, weights=(3, 6)
+    )
 
 
 @rule("MatMulNBits", "MatMulBnb4", "MatMulFpQ4", domain=MICROSOFT)
@@ -60,7 +62,9 @@ def matmul_n_bits(node: Node) -> Cost:
     out: Shape = (*x[:-1], columns)
     bias = node.optional(5)
     constants = node.input(1).constant
-    params = (weight if constants else 0) + (product(bias.shape or ()) if bias is not None and bias.constant else 0)
+    params = (weight if constants else 0) + (
+        product(bias.shape or ()) if bias is not None and bias.constant else 0
+    )
     return Cost(
         [Tensor(node.input(0).dtype, out)],
         "quantised-gemm",
@@ -102,7 +106,10 @@ def qlinear_arithmetic(node: Node) -> Cost:
     shape = broadcast(node.shape(0), node.shape(3))
     weights = tuple(slot for slot in node.constants((0, 3)) if node.input(slot).elements != 1)
     return Cost(
-        [Tensor(node.input(0).dtype, shape)], "quantised-elementwise", other_ops=product(shape), weights=weights
+        [Tensor(node.input(0).dtype, shape)],
+        "quantised-elementwise",
+        other_ops=product(shape),
+        weights=weights,
     )
 
 
@@ -142,7 +149,9 @@ def qlinear_reduce_mean(node: Node) -> Cost:
         axes = list(range(len(shape)))
     reduced = {axis_of(axis, len(shape)) for axis in axes}
     keep = node.integer("keepdims", 1)
-    out = tuple(1 if axis in reduced else dim for axis, dim in enumerate(shape) if keep or axis not in reduced)
+    out = tuple(
+        1 if axis in reduced else dim for axis, dim in enumerate(shape) if keep or axis not in reduced
+    )
     return Cost([Tensor(node.input(0).dtype, out)], "quantised-reduction", other_ops=node.elements(0))
 
 

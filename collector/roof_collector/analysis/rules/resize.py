@@ -50,7 +50,9 @@ def _kept_ratio(node: Node, shape: Shape, axes: list[int], sizes: list[Dim]) -> 
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if policy not in {"not_larger", "not_smaller"}:
         return sizes
-    if not all(isinstance(size, int) and isinstance(shape[axis], int) for axis, size in zip(axes, sizes, strict=True)):
+    if not all(
+        isinstance(size, int) and isinstance(shape[axis], int) for axis, size in zip(axes, sizes, strict=True)
+    ):
         raise OpenShapeError("an aspect ratio is kept between open dims")
     ratios = [int(str(size)) / int(str(shape[axis])) for axis, size in zip(axes, sizes, strict=True)]
     ratio = min(ratios) if policy == "not_larger" else max(ratios)

@@ -29,7 +29,11 @@ def reshape(node: Node) -> Cost:
     x = node.input(0)
     if wanted is None:
         asked = node.optional(1)
-        if asked is None or asked.shape is None or not isinstance(asked.shape[0] if asked.shape else None, int):
+        if (
+            asked is None
+            or asked.shape is None
+            or not isinstance(asked.shape[0] if asked.shape else None, int)
+        ):
             raise OpenShapeError(f"the dims that {node.outputs[0]!r} takes are unknown")
         raise OpenShapeError(f"the dims that {node.outputs[0]!r} takes depend on data")
     return _view(node, reshaped(x.shape, wanted, zero_copies=not node.integer("allowzero", 0)))
