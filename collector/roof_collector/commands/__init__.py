@@ -18,6 +18,9 @@ else:
 # In the order in which help shows them.
 VERBS: tuple[str, ...] = (
     "serve",
+    "devices",
+    "runs",
+    "export",
     "models",
     "whatif",
     "demo",
