@@ -90,6 +90,8 @@ class Session:
         self._kicked = False
         self._final = False
         self._failure = ""
+        # What was last said of it: an outage is no news at each attempt.
+        self._said = ""
         spool.listener = self._wake
 
     @property
@@ -231,11 +233,13 @@ class Session:
             self._stream = None
             if stream.greeted:
                 self._failure = ""
+            if stream.progressed:
+                self._said = ""
             self._changed.notify_all()
         return stream
 
     def _explain(self, stream: Stream) -> None:
-        """Find out why a stream ended, and say so once an outage."""
+        """Find out why a stream ended, and say so where that is news."""
         reason = stream.failure
         if stream.code is grpc.StatusCode.UNIMPLEMENTED:
             reason = "a gRPC server answers, but no roofline collector of this version"
@@ -243,8 +247,10 @@ class Session:
             reason = self._diagnose() or reason
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or not self._state.quiet)
-            known, self._failure = bool(self._failure), reason or self._failure
-        if reason and not known and not self._stopping:
+            self._failure = reason or self._failure
+            new = reason not in {"", self._said} and not self._stopping
+            self._said = reason or self._said
+        if new:
             log.warning("collector %s: %s", self.address, reason)
 
     def _diagnose(self) -> str:

@@ -25,6 +25,8 @@ PROTOCOL_VERSION = 1
 # Until the collector says what it takes.
 _LIMITS = session_pb2.Limits(batch_records=1000, batch_bytes=256 << 10, window_batches=8)
 _SLOW_SECONDS = 60.0
+# A batch of a thousandth of 256 KiB is as small as one record.
+_MOST_STRIKES = 5
 # A run that Hello doesn't name is sent from its beginning, which is harmless.
 _HELLO_RUNS = 1000
 
@@ -58,6 +60,8 @@ class State:
     heartbeat: session_pb2.Heartbeat | None = None
     plan: session_pb2.Plan | None = None
     delivered: int = 0
+    # How often in a row nothing was acknowledged: a slow link needs small batches.
+    strikes: int = 0
     rejections: list[tuple[str, int, str]] = field(default_factory=list)
 
 
@@ -141,6 +145,7 @@ class Stream:
     def _give_up(self) -> None:
         timing = self._state.timing
         if self.greeted:
+            self._state.strikes = min(self._state.strikes + 1, _MOST_STRIKES)
             self.cancel(f"nothing was acknowledged in {timing.ack:.0f} s")
         else:
             # The session finds out why.
@@ -178,7 +183,7 @@ class Stream:
     def _has_work(self) -> bool:
         if self._state.heartbeat is not None:
             return True
-        if len(self._outstanding) >= self._limits.window_batches:
+        if len(self._outstanding) >= max(self._limits.window_batches >> self._state.strikes, 1):
             return False
         return self._state.clock() >= self._slow_until and self._unsent() is not None
 
@@ -201,9 +206,10 @@ class Stream:
         """Return the records from `begin` on, as many as fit, and count them as under way."""
         batch = session_pb2.Batch(run_id=run_id)
         size = 0
+        most_bytes = self._limits.batch_bytes >> 2 * self._state.strikes
         for record in self._state.spool.pending(run_id, begin):
             size += record.ByteSize()
-            full = len(batch.records) >= self._limits.batch_records or size > self._limits.batch_bytes
+            full = len(batch.records) >= self._limits.batch_records or size > most_bytes
             if batch.records and full:
                 break
             batch.records.append(record)
@@ -296,6 +302,7 @@ class Stream:
                 left.append((run_id, ack.next_seq, end))
         self._outstanding = left
         self._waiting_since = self._state.clock()
+        self._state.strikes = max(self._state.strikes - 1, 0)
         self.progressed = True
         self._state.spool.ack(ack.run_id, ack.next_seq)
 

@@ -13,12 +13,21 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from roof_agent.records import Device, Measurement, Outcome, RunEnd, RunStart, Statistics
+from roof_agent.session import Session
+from roof_agent.spool import DiskSpool
+from roof_agent.stream import Timing
+from roof_collector.store.packing import unpack_doubles
+
 _READY_SECONDS = 30.0
+DEVICE = Device("f" * 64, "board", "aarch64")
 
 
 def free_port() -> int:
@@ -163,21 +172,26 @@ class Collector:
     def log(self) -> str:
         return self._log.read_text()
 
-    def subjects(self, run_id: str) -> list[str]:
-        """Return the subjects of a run's stored measurements in the order of their numbers."""
-        return [subject for _, subject in self.rows(run_id)]
+    def rows(self, run_id: str) -> list[tuple[int, str, tuple[float, ...]]]:
+        """Return number, subject and repetitions of each of a run's stored measurements, in order."""
+        return [
+            (seq, subject, unpack_doubles(repetitions))
+            for seq, subject, repetitions in self._select(
+                "select measurement.seq, measurement.subject, measurement.repetitions from measurement "
+                "join run on run.id = measurement.run where run.run_id = ? order by measurement.seq",
+                run_id,
+            )
+        ]
 
-    def rows(self, run_id: str) -> list[tuple[int, str]]:
-        """Return number and subject of each of a run's stored measurements."""
-        if not self.database.exists():
-            return []
-        query = (
-            "select measurement.seq, measurement.subject from measurement "
-            "join run on run.id = measurement.run where run.run_id = ? order by measurement.seq"
-        )
+    def ended(self, run_id: str) -> bool:
+        """Say whether the run's end is stored."""
+        rows = self._select("select ended_at from run where run_id = ?", run_id)
+        return bool(rows) and rows[0][0] is not None
+
+    def _select(self, query: str, run_id: str) -> list[tuple[Any, ...]]:
         with contextlib.closing(sqlite3.connect(self.database, timeout=10)) as connection:
             try:
-                return [(seq, subject) for seq, subject in connection.execute(query, (run_id,))]
+                return list(connection.execute(query, (run_id,)))
             except sqlite3.OperationalError:
                 # The tables are about to be made.
                 return []
@@ -195,6 +209,59 @@ class Collector:
         self._process = None
 
 
+class Board:
+    """An agent's spool and session, faster to give up than the real one's, and what it has found."""
+
+    timing = Timing(connect=3.0, ack=1.0, backoff=(0.05, 0.3), settle=0.5, farewell=1.0)
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self.run_id = str(uuid.uuid4())
+        self.spool = DiskSpool(folder)
+        self.session = Session(address, self.spool, DEVICE, "boot", timing=self.timing)
+        self.session.start()
+        self._count = 0
+        self.spool.append(self.run_id, RunStart(DEVICE, "0", "quick", "boot", 1, 1, 0))
+
+    def find(self, count: int, repetitions: int = 3) -> None:
+        """Append so many measurements, each unlike any other."""
+        for number in range(self._count, self._count + count):
+            self.spool.append(self.run_id, measurement(number, repetitions))
+        self._count += count
+
+    def end(self, seconds: float = 30.0) -> bool:
+        """End the run; say whether all of it was acknowledged."""
+        self.spool.append(self.run_id, RunEnd(True, 2, self._count, 0, 0))
+        return self.session.drain(seconds)
+
+    def close(self) -> None:
+        self.session.close()
+        self.spool.release()
+
+    def judge(self, collector: Collector) -> None:
+        """Assert that each record is stored once, with its payload, and the run is whole."""
+        stored = collector.rows(self.run_id)
+        assert [(seq, subject) for seq, subject, _ in stored] == [
+            (number + 1, f"s{number}") for number in range(self._count)
+        ]
+        for number, (_, _, repetitions) in enumerate(stored):
+            assert set(repetitions) == {number + 0.25}
+        assert collector.ended(self.run_id)
+        assert self.spool.positions() == {}
+        assert not self.session.rejections
+
+
+def measurement(number: int, repetitions: int) -> Measurement:
+    value = number + 0.25
+    return Measurement(
+        "stream",
+        f"s{number}",
+        "seconds",
+        Outcome.OK,
+        statistics=Statistics(repetitions, *[value] * 6, 0.0, value, value),
+        repetitions=(value,) * repetitions,
+    )
+
+
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[Collector]:
     collector = Collector(tmp_path)
@@ -208,3 +275,11 @@ def proxy(collector: Collector) -> Iterator[Proxy]:
     proxy = Proxy(collector.port)
     yield proxy
     proxy.close()
+
+
+@pytest.fixture
+def board(proxy: Proxy, tmp_path: Path) -> Iterator[Board]:
+    """A board behind the proxy."""
+    board = Board(proxy.address, tmp_path / "spool")
+    yield board
+    board.close()
