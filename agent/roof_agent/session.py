@@ -17,7 +17,7 @@ from pathlib import Path
 import grpc
 
 from roof_agent import __version__
-from roof_agent.address import check_address
+from roof_agent.address import check_address, is_loopback, split_address
 from roof_agent.diagnose import diagnose
 from roof_agent.fetch import fetch_model
 from roof_agent.records import Device, ModelRef, Plan
@@ -118,6 +118,8 @@ class Session:
 
     def start(self) -> None:
         """Begin to connect, in the background."""
+        if self._credentials is None and not is_loopback(split_address(self.address)[0]):
+            log.warning("what goes to %s is neither encrypted nor authenticated", self.address)
         self._thread.start()
 
     def plan(self, timeout_seconds: float) -> Plan | None:

@@ -272,9 +272,10 @@ class Stream:
                 batch_bytes=ack.limits.batch_bytes or _LIMITS.batch_bytes,
                 window_batches=ack.limits.window_batches or _LIMITS.window_batches,
             )
+        ends = self._state.spool.positions()
         for position in ack.resume:
             # The collector may know less than it did (an older backup): then that is sent again.
-            self._next[position.run_id] = position.seq
+            self._next[position.run_id] = min(position.seq, ends.get(position.run_id, 0))
             self._state.spool.ack(position.run_id, position.seq)
         if self._state.plan is None and ack.HasField("plan"):
             self._state.plan = ack.plan

@@ -243,6 +243,17 @@ def test_a_collector_that_lost_records_gets_them_again(served: Served, tmp_path:
         assert soon(lambda: served.collector.subjects() == ["s00000", "s00001", "s00002"])
 
 
+def test_a_collector_that_claims_what_it_cant_have_loses_nothing(served: Served, spool: Spool) -> None:
+    spool.append(RUN, content(0))
+    served.collector.lacks = lambda run_id: 1 << 62  # type: ignore[method-assign]
+    with opened(served.address, spool) as session:
+        session.plan(5)
+        assert soon(lambda: not spool.unacknowledged())
+        spool.append(RUN, content(1))
+        assert soon(lambda: not spool.unacknowledged())
+    assert served.collector.subjects() == ["s00001"]
+
+
 def test_batches_keep_to_the_collectors_limits(served: Served) -> None:
     spool = MemorySpool()
     served.collector.limits.CopyFrom(session_pb2.Limits(batch_records=10, batch_bytes=1000, window_batches=2))
@@ -441,6 +452,14 @@ def test_the_waits_between_attempts_grow_with_full_jitter() -> None:
     assert soon(lambda: len(asked) >= 8)
     session.close()
     assert asked[:8] == [(0, high) for high in (2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0)]
+
+
+def test_a_connection_in_the_clear_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    # 192.0.2.0/24 is for documentation: nobody is there.
+    session = Session("192.0.2.1:1", MemorySpool(), DEVICE, "boot", insecure=True, timing=TIMING)
+    session.start()
+    session.close()
+    assert "neither encrypted nor authenticated" in caplog.text
 
 
 def test_close_ends_its_threads(served: Served) -> None:

@@ -83,6 +83,8 @@ class Spool(abc.ABC):
         with self._lock:
             if run_id not in self._ends:
                 return
+            # Nobody can have what isn't there yet.
+            next_seq = min(next_seq, self._ends[run_id])
             self._acked[run_id] = max(next_seq, self._acked.get(run_id, 0))
             if run_id in self._closed and self._acked[run_id] >= self._ends[run_id]:
                 self._forget(run_id)
