@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 
 from roof_collector.web.reading import PageStore
 from roof_collector.web.tables import Table, TablePage, TableQuery, table_query
@@ -33,5 +33,8 @@ def _page_store(request: Request) -> PageStore:
     return store
 
 
+# PostgreSQL has no NUL in a text, and SQLite no integer of 64 bits or more.
+NameDep = Annotated[str, Path(max_length=500, pattern="^[^\\x00]+$")]
+SeqDep = Annotated[int, Path(ge=0, lt=2**63)]
 StoreDep = Annotated[PageStore, Depends(_page_store)]
 QueryDep = Annotated[TableQuery, Depends(table_query)]

@@ -10,7 +10,7 @@ from roof_collector.store import queries
 from roof_collector.web.documents import SCHEMA, DeviceDocument
 from roof_collector.web.errors import PageError
 from roof_collector.web.tables import Column, Table, TablePage
-from roof_collector.web.views import QueryDep, StoreDep, View
+from roof_collector.web.views import NameDep, QueryDep, StoreDep, View
 from roof_collector.web.views.common import (
     ceiling_rows,
     measurement_row,
@@ -91,7 +91,7 @@ _IDENTITY = (
 _BANDWIDTH_ROWS = 200
 
 
-def device_page(store: StoreDep, query: QueryDep, fingerprint: str) -> View:
+def device_page(store: StoreDep, query: QueryDep, fingerprint: NameDep) -> View:
     """Show one board: identity, caches, ceilings, bandwidths and its runs."""
     with store.connect() as connection:
         device = queries.device_by_fingerprint(connection, fingerprint)

@@ -22,7 +22,7 @@ from roof_collector.web.errors import PageError
 from roof_collector.web.plot import draw
 from roof_collector.web.reading import Counted
 from roof_collector.web.tables import Column, Table
-from roof_collector.web.views import QueryDep, StoreDep, View
+from roof_collector.web.views import NameDep, QueryDep, SeqDep, StoreDep, View
 from roof_collector.web.views.common import device_brief, found_run, roofline_for, roofline_rows, run_row
 
 LAYERS = Table(
@@ -48,7 +48,7 @@ LAYERS = Table(
 )
 
 
-def network_page(store: StoreDep, query: QueryDep, run_id: str, measurement: int) -> View:
+def network_page(store: StoreDep, query: QueryDep, run_id: NameDep, measurement: SeqDep) -> View:
     """Show one measured network: each executed layer counted, predicted and measured."""
     with store.connect() as connection:
         run = found_run(connection, run_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from roof_collector.store import queries
 from roof_collector.web.documents import SCHEMA, RunDocument
 from roof_collector.web.tables import Column, Table, TablePage
-from roof_collector.web.views import QueryDep, StoreDep, View
+from roof_collector.web.views import NameDep, QueryDep, StoreDep, View
 from roof_collector.web.views.common import device_brief, found_run, measurement_row, roofline_rows, run_row
 from roof_collector.web.views.networks import network_row
 
@@ -58,7 +58,7 @@ NETWORKS = Table(
 _NETWORK_ROWS = 200
 
 
-def run_page(store: StoreDep, query: QueryDep, run_id: str) -> View:
+def run_page(store: StoreDep, query: QueryDep, run_id: NameDep) -> View:
     """Show one run: state, networks with measured and predicted latency, measurements."""
     with store.connect() as connection:
         run = found_run(connection, run_id)

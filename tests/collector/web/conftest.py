@@ -1,20 +1,32 @@
-"""A store with boards, runs, kernels and a counted network in it, without measuring for minutes."""
+"""A store with boards, runs, kernels and a counted network in it, and the pages served over HTTP."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import random
+import socket
+import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert
+import httpx
+import pytest
+import uvicorn
+from sqlalchemy import Connection, Engine, event, insert
 
 from roof_agent.statistics import summarize
 from roof_collector.models.zoo import build
+from roof_collector.store.engine import open_database
 from roof_collector.store.packing import pack_doubles
 from roof_collector.store.schema import device, layer, measurement, model, network, run
+from roof_collector.web.app import create_app
 
 FINGERPRINT = "ab" * 32
 RUN_ID = "6f1c9a52b7d94e0f8a3e5d7c1b2a4f60"
@@ -172,9 +184,13 @@ def a_network(
     connection.execute(insert(layer), rows)
 
 
-def a_model(connection: Connection, name: str) -> tuple[str, list[tuple[str, str]]]:
-    """Add a network of the zoo and return its digest and nodes."""
+def a_model(
+    connection: Connection, name: str, node_names: Sequence[str] = ()
+) -> tuple[str, list[tuple[str, str]]]:
+    """Add a network of the zoo, its first nodes renamed, and return its digest and nodes."""
     built = build(name)
+    for node, other in zip(built.graph.node, node_names, strict=False):
+        node.name = other
     data = built.SerializeToString(deterministic=True)
     digest = hashlib.sha256(data).hexdigest()
     connection.execute(
@@ -222,3 +238,107 @@ def fill(engine: Engine) -> None:
         digest, nodes = a_model(connection, "mobilenet_v1")
         a_network(connection, number, NETWORK_SEQ, "mobilenet_v1", nodes, digest)
         a_network(connection, number, NETWORK_SEQ + 1, "mobilenet_v1", nodes, digest, threads=4)
+
+
+@dataclass
+class Site:
+    """Pages that are being served, the store behind them, and what they asked of it."""
+
+    url: str
+    engine: Engine
+    client: httpx.Client
+    statements: list[str]
+
+    def json(self, path: str) -> Any:
+        answer = self.client.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def page(self, path: str) -> Page:
+        answer = self.client.get(path)
+        assert answer.status_code == 200, answer.text
+        return Page.of(answer.text)
+
+
+class Page(HTMLParser):
+    """What a person reads on a page: its text, and its tables' cells."""
+
+    @classmethod
+    def of(cls, text: str) -> Page:
+        page = cls()
+        page.feed(text)
+        return page
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: list[list[list[str]]] = []
+        self.text = ""
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self._cell = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in {"td", "th"}:
+            self.tables[-1][-1].append("")
+            self._cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in {"td", "th"}:
+            self._cell = False
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._cell:
+            self.tables[-1][-1][-1] += data
+
+
+@contextlib.contextmanager
+def served(folder: Path, *, hosts: Sequence[str] = ()) -> Iterator[Site]:
+    """Serve the pages of a new database in `folder` on a free port."""
+    url = f"sqlite:///{folder / 'roofline.sqlite'}"
+    engine, reading = open_database(url), open_database(url, read_only=True)
+    statements: list[str] = []
+    event.listen(reading, "before_cursor_execute", lambda *values: statements.append(values[2]))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(reading, hosts=hosts), log_level="warning", lifespan="off", ws="none")
+    )
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        with httpx.Client(base_url=address, timeout=30) as client:
+            yield Site(address, engine, client, statements)
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+        engine.dispose()
+        reading.dispose()
+
+
+@pytest.fixture(scope="session")
+def seed() -> ModuleType:
+    """The functions above that add rows."""
+    return sys.modules[__name__]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The pages of one measured board; tests only read it."""
+    with served(tmp_path_factory.mktemp("site")) as running:
+        fill(running.engine)
+        yield running
+
+
+@pytest.fixture
+def empty_site(tmp_path: Path) -> Iterator[Site]:
+    """The pages of a store without anything in it, for tests that add to it."""
+    with served(tmp_path) as running:
+        yield running
