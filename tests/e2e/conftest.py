@@ -20,14 +20,16 @@ from typing import Any
 
 import pytest
 
-from roof_agent.records import Device, Measurement, Outcome, RunEnd, RunStart, Statistics
+from roof_agent.platform.discovery import discover
+from roof_agent.records import Measurement, Outcome, RunEnd, RunStart, Statistics
 from roof_agent.session import Session
 from roof_agent.spool import DiskSpool
 from roof_agent.stream import Timing
 from roof_collector.store.packing import unpack_doubles
 
 _READY_SECONDS = 30.0
-DEVICE = Device("f" * 64, "board", "aarch64")
+# As `roof-agent send` says it, or what it sends would be another board's.
+DEVICE = discover()
 
 
 def free_port() -> int:

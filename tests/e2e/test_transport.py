@@ -41,46 +41,103 @@ def test_f1_the_collector_is_killed_in_the_middle_of_batches(collector: Collecto
     board.judge(collector)
 
 
-def test_f3_the_agent_is_killed_and_the_next_one_sends_the_rest(collector: Collector, tmp_path: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path\n"
-        "sys.path.insert(0, sys.argv[1])\n"
-        "from conftest import Board\n"
-        "board = Board(sys.argv[2], Path(sys.argv[3]))\n"
-        "print(board.run_id, flush=True)\n"
-        "while True:\n"
-        "    board.find(1)\n"
-        "    print(board._count, flush=True)\n"
-    )
-    arguments = [str(Path(__file__).parent), collector.address, str(tmp_path / "spool")]
-    with subprocess.Popen(
-        [sys.executable, "-c", script, *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as agent:
-        assert agent.stdout is not None
-        run_id = agent.stdout.readline().strip()
-        for _ in range(50):
-            agent.stdout.readline()
-        agent.kill()
-        counts = [int(line) for line in agent.stdout]
-    kept = max(counts, default=50)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+_AGENT = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from conftest import Board
+board = Board(sys.argv[2], Path(sys.argv[3]))
+print(board.run_id, flush=True)
+for number in range(1, 1_000_000):
+    board.find(1)
+    print(number, flush=True)
+    time.sleep(float(sys.argv[4]))
+"""
+
+
+class Agent:
+    """A process that measures and sends without end, and says what it has in its spool."""
+
+    def __init__(self, address: str, spool: Path, pause_seconds: float) -> None:
+        here = str(Path(__file__).parent)
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _AGENT, here, address, str(spool), str(pause_seconds)],
+            stdout=subprocess.PIPE, text=True, env=environment(),
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        self._said = self._process.stdout
+        self.run_id = self._said.readline().strip()
+        self.kept = 0
+
+    def keep(self, count: int) -> None:
+        """Wait until so many more records are in its spool."""
+        for _ in range(count):
+            self.kept = int(self._said.readline())
+
+    def kill(self) -> None:
+        self._process.kill()
+        self.kept = max([self.kept, *(int(line) for line in self._said)])
+        self._said.close()
+        self._process.wait()
+
+    def judge(self, collector: Collector) -> None:
+        """Assert that all it had is stored once, as it was."""
+        stored = collector.rows(self.run_id)
+        # The record that was being written when it was killed may be there, too.
+        assert len(stored) in {self.kept, self.kept + 1}
+        for number, row in enumerate(stored):
+            assert row == (number + 1, f"s{number}", (number + 0.25,) * 3)
+        assert not collector.ended(self.run_id)
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def send(address: str, spool: Path) -> None:
+    """Have `roof-agent send` deliver what waits."""
+    command = ["-m", "roof_agent.cli", "send", "--collector", address, "--spool", str(spool)]
     sent = subprocess.run(
-        [
-            sys.executable, "-m", "roof_agent.cli", "send",
-            "--collector", collector.address, "--spool", str(tmp_path / "spool"),
-        ],
-        env=environment, capture_output=True, text=True, check=False, timeout=60,
+        [sys.executable, *command],
+        env=environment(), capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert sent.returncode == 0, sent.stderr
-    stored = collector.rows(run_id)
-    # The record under way when it was killed may be there, too.
-    assert len(stored) in {kept, kept + 1}
-    assert [(seq, subject) for seq, subject, _ in stored] == [(n + 1, f"s{n}") for n in range(len(stored))]
-    assert not collector.ended(run_id)
-    assert not list((tmp_path / "spool" / "runs").iterdir())
+    assert not list((spool / "runs").iterdir())
+
+
+def test_f3_the_agent_is_killed_and_the_next_one_sends_the_rest(collector: Collector, tmp_path: Path) -> None:
+    agent = Agent(collector.address, tmp_path / "spool", 0)
+    agent.keep(50)
+    agent.kill()
+    send(collector.address, tmp_path / "spool")
+    agent.judge(collector)
+
+
+def test_whoever_is_killed_at_random_nothing_is_lost_or_doubled(
+    collector: Collector, proxy: Proxy, tmp_path: Path
+) -> None:
+    """`ROOFLINE_KILLS` says how often; a release is tried with 200."""
+    chance = random.Random(os.environ.get("ROOFLINE_SEED", "3"))
+    spool = tmp_path / "spool"
+    agents = [Agent(proxy.address, spool, 0.005)]
+    for _ in range(int(os.environ.get("ROOFLINE_KILLS", "6"))):
+        agents[-1].keep(chance.randrange(40))
+        victim = chance.choice(["agent", "collector", "network", "cut"])
+        if victim == "agent":
+            agents[-1].kill()
+            agents.append(Agent(proxy.address, spool, 0.005))
+        elif victim == "collector":
+            collector.kill()
+            agents[-1].keep(chance.randrange(40))
+            collector.up()
+        else:
+            proxy.cut_after_bytes = chance.randrange(5000) if victim == "cut" else None
+            proxy.reset()
+    proxy.cut_after_bytes = None
+    agents[-1].kill()
+    send(proxy.address, spool)
+    for agent in agents:
+        agent.judge(collector)
 
 
 def test_f13_every_connection_is_cut_at_a_byte_until_it_is_not(
@@ -177,8 +234,7 @@ def test_a_whole_run_survives_the_killing_of_its_collector(collector: Collector,
             sys.executable, "-m", "roof_agent.cli", "--quick", "--probe", "peak",
             "--collector", collector.address, "--output", str(output), "--spool", str(tmp_path / "spool"),
         ],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as agent:  # fmt: skip
         wait_for(lambda: output.exists() and output.read_text().count("\n") >= 2, 60)
         collector.kill()
