@@ -26,7 +26,7 @@ class Evidence:
     """What a grade is made from; None is not known and counts for nothing.
 
     `cpu_share`: its threads' CPU time by wall time, median. `other_cpus`: CPU time that others used,
-    by wall time. `clocks_hz`: the clock measured just before and just after.
+    by wall time.
     """
 
     before: Conditions
@@ -34,7 +34,6 @@ class Evidence:
     threads: int
     cpu_share: float | None = None
     other_cpus: float | None = None
-    clocks_hz: tuple[float, ...] = ()
 
 
 def grade(evidence: Evidence) -> tuple[Grade, tuple[str, ...]]:
@@ -63,10 +62,9 @@ def _throttling(evidence: Evidence) -> Iterator[Finding]:
     for bit, words in throttle.NOW.items():
         if (old | new | happened) >> bit & 1:
             yield Grade.THROTTLED, words
-    if len(evidence.clocks_hz) > 1:
-        first, last = evidence.clocks_hz[0], evidence.clocks_hz[-1]
-        if last < first * (1 - MAX_CLOCK_DROP):
-            yield Grade.THROTTLED, f"the measured clock fell from {first / 1e6:.0f} to {last / 1e6:.0f} MHz"
+    first, last = before.clock_hz, after.clock_hz
+    if first and last and last < first * (1 - MAX_CLOCK_DROP):
+        yield Grade.THROTTLED, f"the measured clock fell from {first / 1e6:.0f} to {last / 1e6:.0f} MHz"
     for cpu, hz in before.frequency_hz.items():
         later = after.frequency_hz.get(cpu, hz)
         # Other governors lower an idle CPU's clock, which says nothing.

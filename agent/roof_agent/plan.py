@@ -86,7 +86,9 @@ def context(
     )
 
 
-def probes(plan: Plan | None, wanted: Sequence[str], unwanted: Sequence[str]) -> list[Probe]:
+def probes(
+    plan: Plan | None, wanted: Sequence[str], unwanted: Sequence[str], preset: str = "default"
+) -> list[Probe]:
     """Return the probes to run: those asked for, else the collector's plan, else the default ones.
 
     Raises UsageError for one that isn't there and was asked for on the command line.
@@ -98,7 +100,7 @@ def probes(plan: Plan | None, wanted: Sequence[str], unwanted: Sequence[str]) ->
         for name in plan.probes:
             if name not in known:
                 log.warning("the collector's plan names the probe %s, which this agent doesn't have", name)
-    return choose(wanted or planned, unwanted)
+    return choose(wanted or planned, unwanted, preset)
 
 
 def make(chosen: Sequence[Probe], within: PlanContext, duration_seconds: float | None = None) -> RunPlan:

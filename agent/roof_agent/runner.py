@@ -6,19 +6,19 @@ of them ends the run.
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from roof_agent import child
-from roof_agent.errors import MeasurementError, RoofError, Unavailable
+from roof_agent.errors import RoofError, Unavailable
 from roof_agent.grading import Evidence, grade
-from roof_agent.platform import conditions
-from roof_agent.platform.conditions import other_cpus, own_and_childrens_cpu_seconds
-from roof_agent.probes import Probe, Reading, Task, label
-from roof_agent.records import Conditions, Content, Grade, Measurement, Outcome, RunEnd, RunStart
+from roof_agent.platform.conditions import other_cpus
+from roof_agent.probes import Answer, Probe, Task, label
+from roof_agent.records import Content, Grade, Measurement, Outcome, RunEnd, RunStart
 from roof_agent.statistics import quantile, summarize
 from roof_agent.stop import Stop, Stopped
 
@@ -66,10 +66,8 @@ class Runner:
     watchers: Sequence[Watcher]
     stop: Stop = field(default_factory=Stop)
     quiet: Callable[[], AbstractContextManager[None]] = nullcontext
-    measure: Callable[[Task], Reading] = child.measure
-    sample: Callable[[], Conditions] = conditions.sample
+    measure: Callable[[Sequence[Task]], list[Answer]] = child.measure
     monotonic_ns: Callable[[], int] = time.monotonic_ns
-    cpu_seconds: Callable[[], float] = own_and_childrens_cpu_seconds
 
     def run(
         self, start: RunStart, tasks: Sequence[Task], refused: Sequence[tuple[Probe, RoofError]] = ()
@@ -82,12 +80,14 @@ class Runner:
             outcome, reason = _outcome(error)
             self._conclude(tally, Measurement(probe.name, "", probe.quantity, outcome, reason=reason))
         left = sum(task.seconds for task in tasks)
+        done = len(refused)
         try:
-            for done, task in enumerate(tasks, len(refused)):
+            for batch in batches(tasks):
                 for watcher in self.watchers:
-                    watcher.begins(done, planned, label(task), left)
-                self._task(tally, task)
-                left -= task.seconds
+                    watcher.begins(done, planned, label(batch[0]), left)
+                self._batch(tally, batch)
+                left -= sum(task.seconds for task in batch)
+                done += len(batch)
         except Stopped as stopped:
             tally.stopped = stopped
         self._emit(
@@ -102,42 +102,13 @@ class Runner:
         )
         return tally
 
-    def _task(self, tally: Tally, task: Task) -> None:
-        with self.quiet():
-            before = self.sample()
-            own_cpu_seconds = -self.cpu_seconds()
-            begin_ns = self.monotonic_ns()
-            error: RoofError | None = None
-            reading: Reading | None = None
-            try:
-                with self.stop.interruptible():
-                    reading = self.measure(task)
-            except (Unavailable, MeasurementError) as found:
-                error = found
-            elapsed = (self.monotonic_ns() - begin_ns) / 1e9
-            own_cpu_seconds += self.cpu_seconds()
-            after = self.sample()
-        measurement = Measurement(
-            probe=task.probe,
-            subject=task.subject,
-            quantity=task.quantity,
-            outcome=Outcome.OK,
-            element_type=task.element_type,
-            threads=task.threads,
-            cpus=task.cpus,
-            parameters=task.parameters,
-            before=before,
-            after=after,
-            started_monotonic_ns=begin_ns,
-            elapsed_seconds=elapsed,
-        )
-        if reading is None:
-            outcome, reason = _outcome(error)
-            self._conclude(tally, replace(measurement, outcome=outcome, reason=reason))
-            return
-        for part in reading.models:
-            self._emit(part)
-        self._conclude(tally, _with_reading(measurement, reading, own_cpu_seconds))
+    def _batch(self, tally: Tally, batch: Sequence[Task]) -> None:
+        with self.quiet(), self.stop.interruptible():
+            answers = self.measure(batch)
+        for task, answer in zip(batch, answers, strict=True):
+            for part in answer.reading.models if answer.reading else ():
+                self._emit(part)
+            self._conclude(tally, to_measurement(task, answer))
 
     def _conclude(self, tally: Tally, measurement: Measurement) -> None:
         tally.add(measurement)
@@ -150,30 +121,58 @@ class Runner:
             sink.emit(content)
 
 
-def _outcome(error: RoofError | None) -> tuple[Outcome, str]:
+def batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Yield the tasks that share a child, in order."""
+    for name, group in itertools.groupby(tasks, key=lambda task: task.batch):
+        if name:
+            yield list(group)
+        else:
+            yield from ([task] for task in group)
+
+
+def _outcome(error: RoofError) -> tuple[Outcome, str]:
     return (Outcome.UNAVAILABLE if isinstance(error, Unavailable) else Outcome.FAILED), str(error)
 
 
-def _with_reading(measurement: Measurement, reading: Reading, own_cpu_seconds: float) -> Measurement:
+def to_measurement(task: Task, answer: Answer) -> Measurement:
+    """Return the measurement that an answer makes of a task: summarised and graded."""
+    measurement = Measurement(
+        probe=task.probe,
+        subject=task.subject,
+        quantity=task.quantity,
+        outcome=Outcome.UNAVAILABLE if answer.unavailable else Outcome.FAILED,
+        reason=answer.unavailable or answer.failed,
+        element_type=task.element_type,
+        threads=task.threads,
+        cpus=task.cpus,
+        parameters=task.parameters,
+        before=answer.before,
+        after=answer.after,
+        started_monotonic_ns=answer.started_monotonic_ns,
+        elapsed_seconds=answer.elapsed_seconds,
+    )
+    reading = answer.reading
+    if reading is None:
+        return measurement
     cpu_share = quantile(sorted(reading.cpu_shares), 0.5) if reading.cpu_shares else None
-    assert measurement.before is not None
-    assert measurement.after is not None
     verdict, reasons = grade(
         Evidence(
-            measurement.before,
-            measurement.after,
-            measurement.threads,
+            answer.before,
+            answer.after,
+            task.threads,
             cpu_share=cpu_share,
-            other_cpus=other_cpus(measurement.before, measurement.after, own_cpu_seconds),
+            other_cpus=other_cpus(answer.before, answer.after, answer.cpu_seconds),
         )
     )
     return replace(
         measurement,
+        outcome=Outcome.OK,
+        reason="",
         backend=reading.backend,
         backend_version=reading.backend_version,
         isa=reading.isa,
         compiler=reading.compiler,
-        parameters={**measurement.parameters, **reading.parameters},
+        parameters={**task.parameters, **reading.parameters},
         grade=verdict,
         grade_reasons=reasons,
         statistics=summarize(reading.repetitions),

@@ -20,8 +20,12 @@ def judged(before=None, after=None, threads=2, **evidence):
         ({"cpu_share": 0.97}, Grade.NOISY, ["97.0%"]),
         ({"other_cpus": 0.05}, Grade.CLEAN, []),
         ({"other_cpus": 0.5}, Grade.NOISY, ["0.50 CPUs"]),
-        ({"clocks_hz": (1.2e9, 1.19e9)}, Grade.CLEAN, []),
-        ({"clocks_hz": (1.2e9, 0.6e9)}, Grade.THROTTLED, ["from 1200 to 600 MHz"]),
+        ({"before": {"clock_hz": 1.2e9}, "after": {"clock_hz": 1.19e9}}, Grade.CLEAN, []),
+        (
+            {"before": {"clock_hz": 1.2e9}, "after": {"clock_hz": 0.6e9}},
+            Grade.THROTTLED,
+            ["from 1200 to 600 MHz"],
+        ),
         ({"after": {"throttled_bits": 0b101}}, Grade.THROTTLED, ["under-voltage", "throttled"]),
         # Long before: no reason to distrust this measurement. Begun during it: over, but it happened.
         (

@@ -3,12 +3,13 @@
 import os
 import signal
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
-from roof_agent.errors import Exit, MeasurementError, Unavailable
+from roof_agent.errors import Exit, MeasurementError
 from roof_agent.output import Results
-from roof_agent.probes import Reading, Task, all_probes
+from roof_agent.probes import Answer, Reading, Task, all_probes
 from roof_agent.records import (
     Conditions,
     Device,
@@ -21,7 +22,7 @@ from roof_agent.records import (
     RunStart,
     Work,
 )
-from roof_agent.runner import Runner
+from roof_agent.runner import Runner, to_measurement
 from roof_agent.stop import Stop, Stopped
 
 START = RunStart(Device("f" * 64, "h", "x86_64"), "0", "quick", "b", 1, 2, 0)
@@ -56,8 +57,6 @@ class Bench:
             stop=stop or Stop(),
             quiet=self.quiet,
             measure=self.measure,
-            sample=self.sample,
-            cpu_seconds=lambda: 0.0,
         )
 
     def emit(self, content):
@@ -70,16 +69,18 @@ class Bench:
         yield
         self.log.append("loud")
 
-    def sample(self):
-        self.log.append("sample")
-        return Conditions(len(self.log))
+    def measure(self, tasks):
+        self.log.append(f"measure {' '.join(task.subject for task in tasks)}")
+        return [self.answer(task) for task in tasks]
 
-    def measure(self, given):
-        self.log.append(f"measure {given.subject}")
+    def answer(self, given):
         found = self.readings[given.subject]
-        if isinstance(found, Exception):
-            raise found
-        return found() if callable(found) else found
+        if callable(found):
+            found()
+        common = (Conditions(1), Conditions(2_000_000_001), 5, 2.0, 0.5)
+        if isinstance(found, Reading):
+            return Answer(*common, reading=found)
+        return Answer(*common, **found)
 
     @property
     def measurements(self):
@@ -100,7 +101,7 @@ GOOD = Reading(
 
 
 def test_three_outcomes_and_the_run_goes_on():
-    bench = Bench({"a": Unavailable("no such thing"), "b": MeasurementError("it broke"), "c": GOOD})
+    bench = Bench({"a": {"unavailable": "no such thing"}, "b": {"failed": "it broke"}, "c": GOOD})
     tally = bench.runner.run(START, [task("a"), task("b"), task("c")])
     assert [found.outcome for found in bench.measurements] == [
         Outcome.UNAVAILABLE,
@@ -132,15 +133,33 @@ def test_a_reading_becomes_a_whole_measurement():
     assert (found.cpu_share, found.involuntary_switches) == (0.99, 7)
     assert found.work == Work(flops=5.0)
     assert found.grade is Grade.CLEAN
-    assert found.before.monotonic_ns < found.after.monotonic_ns
-    assert found.elapsed_seconds > 0
+    assert (found.before, found.after) == (Conditions(1), Conditions(2_000_000_001))
+    assert (found.started_monotonic_ns, found.elapsed_seconds) == (5, 2.0)
     assert bench.contents[-1].complete
 
 
-def test_nothing_is_emitted_while_it_is_quiet_and_conditions_are_sampled_in_it():
+def test_nothing_is_emitted_while_it_is_quiet():
     bench = Bench({"c": GOOD})
     bench.runner.run(START, [task("c")])
-    assert bench.log == ["emit", "quiet", "sample", "measure c", "sample", "loud", "emit", "emit"]
+    assert bench.log == ["emit", "quiet", "measure c", "loud", "emit", "emit"]
+
+
+def test_tasks_of_a_batch_share_a_child():
+    bench = Bench({"a": GOOD, "b": GOOD, "c": GOOD, "d": GOOD})
+    tasks = [task("a"), replace(task("b"), batch="x"), replace(task("c"), batch="x"), task("d"), task("a")]
+    bench.runner.run(START, tasks)
+    measured = [line for line in bench.log if line.startswith("measure")]
+    assert measured == ["measure a", "measure b c", "measure d", "measure a"]
+    assert [found.subject for found in bench.measurements] == ["a", "b", "c", "d", "a"]
+    assert [seen[0] for seen in bench.watcher.seen if isinstance(seen, tuple)] == [0, 1, 3, 4]
+
+
+def test_doubts_are_graded():
+    busy = Answer(Conditions(0, busy_ticks=0), Conditions(10**9, busy_ticks=100), 0, 1.0, 0.0, reading=GOOD)
+    found = to_measurement(task("c"), busy)
+    assert found.grade is Grade.NOISY
+    assert "other programs" in found.grade_reasons[0]
+    assert to_measurement(task("c"), replace(busy, cpu_seconds=1.0)).grade is Grade.CLEAN
 
 
 def test_a_network_s_graph_goes_before_the_measurement_that_names_it():

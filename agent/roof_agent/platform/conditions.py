@@ -49,12 +49,6 @@ def sample(
     )
 
 
-def own_and_childrens_cpu_seconds() -> float:
-    """Return the CPU time that this process and its ended children have used."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
-
-
 def other_cpus(before: Conditions, after: Conditions, own_cpu_seconds: float) -> float | None:
     """Return how many CPUs' worth of time others used between two samples, None where nothing tells."""
     elapsed = (after.monotonic_ns - before.monotonic_ns) / 1e9

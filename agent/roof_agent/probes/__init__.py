@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from roof_agent.errors import UsageError
-from roof_agent.records import Device, Measurement, ModelPart, ModelRef, NetworkDetail, Work
+from roof_agent.records import Conditions, Device, Measurement, ModelPart, ModelRef, NetworkDetail, Work
 
 PRESETS = ("quick", "default", "rigorous")
 
@@ -23,7 +23,8 @@ PRESETS = ("quick", "default", "rigorous")
 class Task:
     """One measurement to be made; JSON carries it to the child.
 
-    `seconds` is what it is expected to take, `timeout_seconds` when it is given up.
+    `seconds` is what it is expected to take, `timeout_seconds` when it is given up. Tasks one after the
+    other with the same `batch` share a child: for points of a curve that each take less than its start.
     """
 
     probe: str
@@ -36,6 +37,7 @@ class Task:
     parameters: dict[str, str] = field(default_factory=dict)
     # What the child needs and nobody else: a model's path, budgets, sizes.
     settings: dict[str, str | int | float] = field(default_factory=dict)
+    batch: str = ""
 
     @property
     def timeout_seconds(self) -> float:
@@ -66,6 +68,21 @@ class Reading:
     network: NetworkDetail | None = None
     # Weightless graphs that the measurement refers to.
     models: tuple[ModelPart, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a task: a reading, or why there is none; and the board's state around it."""
+
+    before: Conditions
+    after: Conditions
+    started_monotonic_ns: int
+    elapsed_seconds: float
+    # CPU time of the measuring process in between.
+    cpu_seconds: float
+    reading: Reading | None = None
+    unavailable: str = ""
+    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +135,8 @@ class Probe(abc.ABC):
     name: str
     help: str
     default = True
+    # Whether a quick run has it.
+    quick = True
     # What its measurements are in; a key of the registry of quantities.
     quantity = "seconds"
 
@@ -129,6 +148,9 @@ class Probe(abc.ABC):
     def measure(self, task: Task) -> Reading:
         """Measure one task, in the child. Raises Unavailable or MeasurementError."""
 
+
+# Memory and arithmetic first: networks are judged by them. What heats the board up comes last.
+_ORDER = ("clock", "bandwidth", "peak", "network", "ladder", "latency", "sweep", "sustained")
 
 _REGISTRY: dict[str, Probe] = {}
 
@@ -145,13 +167,15 @@ def all_probes() -> dict[str, Probe]:
     """Return every probe by name, in the order in which they run."""
     for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
         importlib.import_module(f"{__name__}.{module}")
-    # Memory and arithmetic first: networks are judged by them.
-    order = {"bandwidth": 0, "peak": 1}
-    return dict(sorted(_REGISTRY.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
+    return dict(sorted(_REGISTRY.items(), key=lambda item: (_rank(item[0]), item[0])))
 
 
-def choose(wanted: Sequence[str], unwanted: Sequence[str]) -> list[Probe]:
-    """Return the probes to run. Raises UsageError for a name that isn't one."""
+def _rank(name: str) -> int:
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+
+
+def choose(wanted: Sequence[str], unwanted: Sequence[str], preset: str = "default") -> list[Probe]:
+    """Return the probes to run: those wanted, else the preset's. Raises UsageError for an unknown name."""
     known = all_probes()
     for name in (*wanted, *unwanted):
         if name not in known:
@@ -161,5 +185,6 @@ def choose(wanted: Sequence[str], unwanted: Sequence[str]) -> list[Probe]:
     return [
         probe
         for name, probe in known.items()
-        if name not in unwanted and (name in wanted if wanted else probe.default)
+        if name not in unwanted
+        and (name in wanted if wanted else probe.default and (probe.quick or preset != PRESETS[0]))
     ]

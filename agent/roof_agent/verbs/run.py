@@ -117,7 +117,7 @@ class _Command:
 def make_plan(settings: Settings, device: Device, uplink: Uplink) -> planning.RunPlan:
     """Return the plan: the collector's where it has one, what was asked for before that."""
     wish = uplink.plan()
-    chosen = planning.probes(wish, settings.probe, settings.no_probe)
+    chosen = planning.probes(wish, settings.probe, settings.no_probe, settings.preset)
     models = [_local_model(path) for path in settings.model]
     if wish is not None:
         models += uplink.models(wish)
