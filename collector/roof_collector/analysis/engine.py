@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from roof_agent.errors import UsageError
@@ -32,8 +33,14 @@ MAX_OPEN_ELEMENTS = 16
 
 # What a rule may stumble over in a node that contradicts itself.
 _MALFORMED = (
-    ValueError, TypeError, IndexError, KeyError, ArithmeticError, AttributeError, UnicodeError, RecursionError,
-)  # fmt: skip
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    ArithmeticError,
+    AttributeError,
+    UnicodeError,
+)
 
 FunctionKey = tuple[str, str, str]
 
@@ -313,7 +320,7 @@ def _constant(tensor: Tensor, key: tuple[str, str]) -> Tensor:
     return tensor
 
 
-def _folded(node: Node, cost: Cost) -> list[np.ndarray] | None:  # type: ignore[type-arg]
+def _folded(node: Node, cost: Cost) -> list[npt.NDArray[Any]] | None:
     for tensor in cost.outputs:
         elements = tensor.elements
         if isinstance(elements, int) and elements > MAX_FOLDED_ELEMENTS:

@@ -384,10 +384,13 @@ def _tile(_: Node, values: list[Array | None]) -> list[Array]:
 
 @_folds("Range")
 def _range(_: Node, values: list[Array | None]) -> list[Array]:
-    start, limit, delta = (_known(value).reshape(()) for value in values)
-    if _symbolic(start, limit, delta) or not delta or (limit - start) / delta > MAX_FOLDED_ELEMENTS:
+    bounds = [_known(value).reshape(-1) for value in values]
+    if _symbolic(*bounds):
         raise UnknownValueError
-    return [np.arange(start, limit, delta, start.dtype)]
+    start, limit, delta = (bound.tolist()[0] for bound in bounds)
+    if not delta or (limit - start) / delta > MAX_FOLDED_ELEMENTS:
+        raise UnknownValueError
+    return [np.arange(start, limit, delta).astype(bounds[0].dtype)]
 
 
 @_folds("NonZero")

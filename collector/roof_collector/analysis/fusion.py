@@ -138,7 +138,7 @@ def _batch_norm(flow: Flow, row: Row) -> None:
 
 
 def _bias_or_scale(flow: Flow, row: Row) -> None:
-    """A constant added to or multiplied into each output channel of a product: its bias, its weights."""
+    """Fold a constant for each output channel: added, a product's bias; multiplied, its weights."""
     constants = [tensor for tensor in row.inputs if tensor is not None and tensor.constant]
     host = _product_before(flow, _data(row))
     if host is None or not constants:
@@ -167,7 +167,7 @@ def _per_channel(constant: Tensor, channels: Dim, *, gemm: bool) -> bool:
 
 
 def _activation(flow: Flow, row: Row) -> None:
-    """An activation behind a product, a batch normalisation or an addition is applied on the way out."""
+    """Apply an activation on the way out of a product, a batch normalisation or an addition."""
     maker = flow.private_maker(_data(row))
     host = maker.root() if maker is not None else None
     if host is None:
@@ -177,7 +177,7 @@ def _activation(flow: Flow, row: Row) -> None:
 
 
 def _quantised(flow: Flow) -> None:
-    """An operator between DequantizeLinear and QuantizeLinear runs in the stored type itself.
+    """Run what stands between DequantizeLinear and QuantizeLinear in the stored type itself.
 
     A constant's DequantizeLinear goes wherever it stands: weights are read as they are stored.
     """
@@ -221,7 +221,7 @@ def _read_as_stored(reader: Row, out: Tensor, row: Row) -> None:
 
 
 def _residual_add(flow: Flow) -> None:
-    """The addition of a shortcut happens where its other operand is written."""
+    """Add a shortcut where its other operand is written."""
     for row in flow.rows:
         operands = [tensor for tensor in row.inputs if tensor is not None and not tensor.constant]
         if row.op_type not in {"Add", "Sum"} or row.absorbed() or len(operands) < 2:
@@ -232,7 +232,7 @@ def _residual_add(flow: Flow) -> None:
 
 
 def _residual_read(flow: Flow) -> None:
-    """The shortcut has to be read nevertheless."""
+    """Read the shortcut nevertheless."""
     for row in flow.rows:
         if "residual-add" in row.rewrites:
             row.input_bytes = row.outputs[0].nbytes or 0

@@ -37,15 +37,12 @@ def _sorted(
     waiting: list[int] = []
     readers: dict[int, list[int]] = {}
     for index, node in enumerate(nodes):
-        sources = set()
-        for name in _reads(node):
-            if name in made:
-                sources.add(made[name])
-        for name in node.input:
-            if name and name not in made and outside(name) is None:
-                raise UsageError(
-                    f"node {index} ({node.op_type} {node.name}) reads {name!r}, which nothing makes"
-                )
+        missing = [name for name in node.input if name and name not in made and outside(name) is None]
+        if missing:
+            raise UsageError(
+                f"node {index} ({node.op_type} {node.name}) reads {missing[0]!r}, which nothing makes"
+            )
+        sources = {made[name] for name in _reads(node) if name in made}
         waiting.append(len(sources))
         for source in sources:
             readers.setdefault(source, []).append(index)

@@ -17,13 +17,7 @@ def peak_bytes(rows: Sequence[Row], inputs: Sequence[Tensor], outputs: Sequence[
     """Return the peak in bytes, plain and with depthwise layers computed in place."""
     storage = _storage(rows)
     sizes = _sizes(rows, inputs, storage)
-    last: dict[int, int] = {}
-    for step, row in enumerate(rows):
-        for tensor in (*row.inputs, *row.outputs):
-            if tensor is not None:
-                last[storage.get(id(tensor), id(tensor))] = step
-    for tensor in outputs:
-        last[storage.get(id(tensor), id(tensor))] = len(rows)
+    last = _last_uses(rows, outputs, storage)
     ending: dict[int, list[int]] = {}
     for key, step in last.items():
         ending.setdefault(step, []).append(key)
@@ -77,6 +71,18 @@ def _sizes(rows: Sequence[Row], inputs: Sequence[Tensor], storage: dict[int, int
             if id(tensor) not in storage:
                 sizes[id(tensor)] = tensor.nbytes or 0
     return sizes
+
+
+def _last_uses(rows: Sequence[Row], outputs: Sequence[Tensor], storage: dict[int, int]) -> dict[int, int]:
+    """Return the step that uses each tensor last; a graph output outlives them all."""
+    last: dict[int, int] = {}
+    for step, row in enumerate(rows):
+        for tensor in (*row.inputs, *row.outputs):
+            if tensor is not None:
+                last[storage.get(id(tensor), id(tensor))] = step
+    for tensor in outputs:
+        last[storage.get(id(tensor), id(tensor))] = len(rows)
+    return last
 
 
 def _total(sizes: dict[int, Dim], keys: set[int]) -> Dim:

@@ -25,21 +25,23 @@ def tensor_of(proto: TensorProto) -> Tensor:
 
 
 def _values(proto: TensorProto, dims: tuple[int, ...]) -> npt.NDArray[Any] | None:
-    if proto.data_location == TensorProto.EXTERNAL or proto.data_type not in NUMPY_TYPES:
-        return None
+    dtype = NUMPY_TYPES.get(proto.data_type)
     elements = math.prod(dims)
-    if elements > MAX_FOLDED_ELEMENTS:
+    if dtype is None or proto.data_location == TensorProto.EXTERNAL or elements > MAX_FOLDED_ELEMENTS:
         return None
-    dtype = NUMPY_TYPES[proto.data_type]
     if elements == 0:
         return np.zeros(dims, dtype)
-    if proto.HasField("raw_data"):
-        if len(proto.raw_data) * 8 != elements * BITS[proto.data_type]:
-            return None
-        return np.frombuffer(proto.raw_data, np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(dims)
-    if not (
-        proto.int64_data or proto.int32_data or proto.float_data or proto.double_data or proto.uint64_data
-    ):
+    if not proto.HasField("raw_data"):
+        return _listed(proto)
+    if len(proto.raw_data) * 8 != elements * BITS[proto.data_type]:
+        return None
+    return np.frombuffer(proto.raw_data, np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(dims)
+
+
+def _listed(proto: TensorProto) -> npt.NDArray[Any] | None:
+    """Return values that are kept in a typed list, None where there is no data or too little."""
+    lists = (proto.int64_data, proto.int32_data, proto.float_data, proto.double_data, proto.uint64_data)
+    if not any(lists):
         return None
     try:
         return np.asarray(numpy_helper.to_array(proto))

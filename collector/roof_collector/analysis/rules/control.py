@@ -58,7 +58,7 @@ def loop(node: Node) -> Cost:
     if given and isinstance(given[0], int) and given[0] < ENDLESS:
         trips = factor = max(given[0], 0)
         keeps_on = outputs[0].value is not None and bool(outputs[0].value.all())
-        passed = outputs[0].name in {body.input[1].name if len(body.input) > 1 else ""}
+        passed = len(body.input) > 1 and outputs[0].name == body.input[1].name
         note = f"{factor} iterations" if keeps_on or passed else f"at most {factor} iterations"
     elif node.optional(0) is None or not given:
         note = "per iteration: it runs as long as its condition holds"
@@ -144,13 +144,13 @@ def _settled(
 
 @rule("SequenceEmpty")
 def sequence_empty(node: Node) -> Cost:
-    """A sequence of nothing."""
+    """Make a sequence of nothing."""
     return Cost([Tensor(node.integer("dtype", 1), None, items=())], "view", view=True)
 
 
 @rule("SequenceConstruct")
 def sequence_construct(node: Node) -> Cost:
-    """A sequence of the inputs."""
+    """Make a sequence of the inputs."""
     items = tuple(tensor for tensor in node.inputs if tensor is not None)
     return Cost([Tensor(items[0].dtype if items else 1, None, items=items)], "view", view=True)
 

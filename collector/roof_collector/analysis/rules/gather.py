@@ -7,7 +7,7 @@ from roof_collector.analysis.rules.elementwise import scale_slots
 from roof_collector.analysis.rules.registry import MICROSOFT, rule
 from roof_collector.analysis.rules.shapes import axis_of
 from roof_collector.analysis.symbols import Dim, Poly, product, symbol
-from roof_collector.analysis.tensor import INT32, INT64, Shape, Tensor
+from roof_collector.analysis.tensor import INT32, INT64, UINT8, Shape, Tensor
 
 
 def _gathered(node: Node, out: Shape) -> Cost:
@@ -48,7 +48,7 @@ def gather_block_quantised(node: Node) -> Cost:
     """Look up rows of a table stored in 4 or 8 bits, and dequantise them."""
     data, indices = node.shape(0), node.shape(1)
     axis = axis_of(node.integer("gather_axis", 0), len(data))
-    packed = 2 if node.input(0).dtype in {2} and node.integer("bits", 4) == 4 else 1
+    packed = 2 if node.input(0).dtype == UINT8 and node.integer("bits", 4) == 4 else 1
     stored: Shape = (*data[:axis], *indices, *data[axis + 1 :])
     out: Shape = (*stored[:-1], stored[-1] * packed)
     reads: dict[int, Dim] = {0: product(stored)}

@@ -14,7 +14,7 @@ from roof_collector.analysis.values import tensor_of
 
 @rule("Constant")
 def constant(node: Node) -> Cost:
-    """A weight or a shape that stands in the graph; nothing runs."""
+    """State a weight or a shape in the graph; nothing runs."""
     value = node.attribute("value")
     if isinstance(value, TensorProto):
         return Cost([tensor_of(value)], "view", view=True)
@@ -81,7 +81,7 @@ def random(node: Node) -> Cost:
 
 @rule("HannWindow", "HammingWindow", "BlackmanWindow")
 def signal_window(node: Node) -> Cost:
-    """A window of the length given."""
+    """Make a window of the length given."""
     size = node.values(0)
     length: Dim = size[0] if size else symbol(f"{node.outputs[0]}.length")
     return Cost([Tensor(node.integer("output_datatype", FLOAT), (length,))], "generator", data=())
@@ -89,7 +89,7 @@ def signal_window(node: Node) -> Cost:
 
 @rule("MelWeightMatrix")
 def mel_weight_matrix(node: Node) -> Cost:
-    """A matrix [spectrogram bins, mel bins]."""
+    """Make a matrix [spectrogram bins, mel bins]."""
     bins, length = node.values(0), node.values(1)
     rows: Dim = length[0] // 2 + 1 if length else symbol(f"{node.outputs[0]}.rows")
     columns: Dim = bins[0] if bins else symbol(f"{node.outputs[0]}.columns")

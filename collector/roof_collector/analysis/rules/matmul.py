@@ -58,7 +58,7 @@ def _transposed(node: Node, shape: Shape, last: str, batch: str) -> Shape:
 @rule("Gemm")
 @rule("FusedGemm", domain=MICROSOFT)
 def gemm(node: Node) -> Cost:
-    """A' @ B' + C."""
+    """Multiply A' by B' and add C."""
     a, b = node.shape(0, 2), node.shape(1, 2)
     if node.integer("transA", 0):
         a = a[::-1]

@@ -27,7 +27,7 @@ def matmul_integer_to_float(node: Node) -> Cost:
 
 @rule("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_quantise_matmul(node: Node) -> Cost:
-    """A float operand quantised on the way, an 8-bit weight; the fifth input is a bias."""
+    """Quantise the float operand on the way; the weight has 8 bits, the fifth input is a bias."""
     shape, macc = matrix_product(node.shape(0), node.shape(1))
     return Cost([Tensor(node.input(0).dtype, shape)], "quantised-gemm", macc, weights=(1, 4))
 
@@ -55,7 +55,7 @@ def qgemm(node: Node) -> Cost:
 
 @rule("MatMulNBits", "MatMulBnb4", "MatMulFpQ4", domain=MICROSOFT)
 def matmul_n_bits(node: Node) -> Cost:
-    """A weight [K, N] packed in blocks of few bits; its params are K*N, its bytes as stored."""
+    """Multiply by a weight [K, N] packed in few bits; its params are K*N, its bytes as stored."""
     depth, columns = node.integer("K", 0), node.integer("N", 0)
     x = node.shape(0)
     weight: Dim = depth * columns

@@ -1,4 +1,4 @@
-"""Recurrent layers: T * N * directions * gates*H * (I + H); what the gates do element by element is left out."""
+"""Recurrent layers: T * N * directions * gates*H * (I + H); the gates' element-wise work is left out."""
 
 from __future__ import annotations
 

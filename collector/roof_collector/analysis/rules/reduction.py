@@ -40,7 +40,7 @@ def arg_extreme(node: Node) -> Cost:
 
 @rule("Det")
 def determinant(node: Node) -> Cost:
-    """Determinants of the last two axes; one operation an element."""
+    """Take determinants of the last two axes; one operation an element."""
     return Cost([Tensor(node.input(0).dtype, node.shape(0)[:-2])], "reduction", other_ops=node.elements(0))
 
 

@@ -26,7 +26,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
 def broadcast_dim(left: Dim, right: Dim) -> Dim:
     """Return one broadcast dim; of an open and a known one, the known one if it isn't 1."""
-    if left == right or right == 1:
+    if right in (left, 1):
         return left
     if left == 1:
         return right
@@ -56,7 +56,7 @@ def window(node: Node, spatial: Shape, kernel: Sequence[Dim], *, ceil: bool = Fa
     if auto_pad in {"SAME_UPPER", "SAME_LOWER"}:
         return tuple(ceil_divide(dim, stride) for dim, stride in zip(spatial, strides, strict=True))
     pads = [0] * (2 * rank) if auto_pad == "VALID" else _of_rank(node, "pads", 2 * rank, 0)
-    result = []
+    result: list[Dim] = []
     for axis, dim in enumerate(spatial):
         span = dim + (pads[axis] + pads[axis + rank]) - ((kernel[axis] - 1) * dilations[axis] + 1)
         if isinstance(span, int) and span < 0:

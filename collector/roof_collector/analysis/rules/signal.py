@@ -1,4 +1,4 @@
-"""Signal transforms. A DFT is counted as the product with its matrix: one definition, no algorithm guessed."""
+"""Signal transforms. A DFT is counted as the product with its matrix: no algorithm is guessed."""
 
 from __future__ import annotations
 
