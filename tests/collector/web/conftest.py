@@ -165,10 +165,8 @@ def a_network(
     generator = random.Random(seq)
     seconds = [generator.lognormvariate(-8, 1) for _ in nodes]
     total = sum(seconds)
-    measured(
-        connection, run_number, seq, "network", name, "seconds", total,
-        backend="onnxruntime", backend_version="1.32.0", isa="", compiler="", **other,
-    )  # fmt: skip
+    runtime = {"backend": "onnxruntime", "backend_version": "1.32.0", "isa": "", "compiler": ""}
+    measured(connection, run_number, seq, "network", name, "seconds", total, **(runtime | other))
     connection.execute(
         insert(network).values(
             run=run_number, seq=seq, model_name=name, model_sha256=digest, executed_sha256=digest,

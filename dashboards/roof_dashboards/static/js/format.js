@@ -9,7 +9,7 @@ export function si(value, unit) {
 }
 
 export function percent(value) {
-  return value === null || value === undefined ? "–" : `${(value * 100).toPrecision(3)} %`;
+  return value === null || value === undefined ? "–" : `${Number((value * 100).toPrecision(3))} %`;
 }
 
 // A decade's label: 1e9 is "1 G".
