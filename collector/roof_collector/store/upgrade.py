@@ -14,6 +14,8 @@ from sqlalchemy import Connection, Engine, inspect
 
 from roof_agent.errors import UsageError
 
+MIGRATIONS = Path(__file__).parent / "migrations"
+
 # A file up to this size is checked whole at start, which takes seconds at the most.
 _CHECKED_BYTES = 256 << 20
 # Any number that other programs don't take: of several collectors one migrates, the others wait.
@@ -90,8 +92,7 @@ def migrate(connection: Connection, target: str = "head") -> None:
 
 def _config() -> Config:
     config = Config()
-    folder = str(Path(__file__).parent / "migrations")
-    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
 
