@@ -127,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         "memory x",
         "time x",
     ]
-    options.print_table(heading, [cells(row) for row in rows])
+    options.print_table(heading, [cells(row) for row in rows], text=("bound",))
     remarks = [f"{row.name}: {row.note}" for row in rows if row.note]
     remarks += [
         f"{row.name}: the data sheet states no peak for {row.element_type}; {row.peak_type}'s is supposed"

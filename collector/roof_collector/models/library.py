@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 ZOO = "zoo:"
 # What `model.origin` says of a network that a person added.
 ADDED = "added"
-# No protobuf message can be larger; weights beyond it are in files of their own.
-_MAX_FILE_BYTES = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -39,28 +37,9 @@ def load(text: str, *, batch: int | None = None) -> onnx.ModelProto:
         from roof_collector.models import zoo
 
         return zoo.build(text.removeprefix(ZOO), batch=1 if batch is None else batch)
-    return read(Path(text))
+    from roof_collector.analysis import load_model
 
-
-def read(path: Path) -> onnx.ModelProto:
-    """Return the model in an ONNX file, external weights left where they are."""
-    import onnx
-    from google.protobuf.message import DecodeError
-
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise UsageError(f"{path} is larger than an ONNX file can be (2 GiB)")
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"can't read {path}: {error.strerror or error}") from error
-    model = onnx.ModelProto()
-    try:
-        model.ParseFromString(data)
-    except DecodeError as error:
-        raise UsageError(f"{path} isn't an ONNX file") from error
-    if not model.HasField("graph") or not (model.graph.node or model.graph.output):
-        raise UsageError(f"{path} isn't an ONNX file: it has no graph")
-    return model
+    return load_model(text)
 
 
 def add(engine: Engine, path: Path, name: str = "") -> Stored:
@@ -69,13 +48,14 @@ def add(engine: Engine, path: Path, name: str = "") -> Stored:
     A network that is there keeps its first name. A name of the zoo is a UsageError.
     """
     from roof_agent.models.weightless import digest, strip
+    from roof_collector.analysis import load_model
     from roof_collector.models import zoo
     from roof_collector.store.parts import get_model, put_model
 
     name = name or path.stem
     if name in zoo.names():
         raise UsageError(f"{name} is a network of the zoo; give it another --name")
-    data, _ = digest(strip(read(path)))
+    data, _ = digest(strip(load_model(path)))
     with engine.begin() as connection:
         sha256 = put_model(connection, data, name, ADDED, time.time_ns())
     kept = get_model(engine, sha256)

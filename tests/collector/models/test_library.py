@@ -78,10 +78,10 @@ def test_the_zoo_is_listed_without_any_database(database: str, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("add", "absent.onnx"), "can't read absent.onnx: No such file"),
-        (("add", "."), "can't read .: Is a directory"),
-        (("add", "text.onnx"), "text.onnx isn't an ONNX file"),
-        (("add", "empty.onnx"), "has no graph"),
+        (("add", "absent.onnx"), "absent.onnx: there is no such file"),
+        (("add", "."), ".: is not a file"),
+        (("add", "text.onnx"), "text.onnx: is not an ONNX model"),
+        (("add", "empty.onnx"), "holds no graph"),
         (("add", "text.onnx", "--name", "resnet18"), "resnet18 is a network of the zoo"),
         (("export", "zoo:resnet19", "out.onnx"), "the zoo has no network 'resnet19'"),
         (("export", "mine.onnx", "out.onnx"), "no network of the zoo"),
