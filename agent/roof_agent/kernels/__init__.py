@@ -26,13 +26,16 @@ class KernelSpec:
     # bandwidth, peak, sweep, latency or clock
     family: str
     element_type: str
-    # plain or nontemporal; empty where nothing is stored
+    # plain or nontemporal; empty where nothing is stored. There is no non-temporal update: its line was
+    # read already.
     store: str
     arrays: int
     stream_bytes: float
     bus_bytes: float
     flops: float
     help: str
+    # What must happen one after the other: additions of the clock loop, loads of the latency walk.
+    steps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Result:
-    """Repetitions of one kernel, verified. A repetition's time is that of its slowest thread."""
+    """Repetitions of one kernel, verified. A repetition's time is that of its slowest thread.
+
+    Clock in Hz: `steps` by seconds of the kernel clock. Latency in seconds: seconds by `steps` of latency.
+    """
 
     seconds: tuple[float, ...]
     # Smallest thread CPU time by wall time of each repetition.
@@ -71,6 +77,8 @@ class Result:
     huge_page_bytes: int = 0
     # Each thread's own median rate summed, by the rate of the slowest thread times threads (mixed cores).
     balance: float = 1.0
+    # Of one repetition and one thread; see KernelSpec.
+    steps: float = 0.0
 
 
 class Backend(abc.ABC):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from roof_agent.errors import MeasurementError
 from roof_agent.kernels import KernelSpec, Request, Result
+from roof_agent.kernels.memory import element_bytes
 from roof_agent.records import Work
 
 Clock = Callable[[], float]
@@ -153,12 +154,13 @@ def measure(
             stream_bytes=spec.stream_bytes * amount,
             bus_bytes=spec.bus_bytes * amount,
             flops=spec.flops * amount,
-            working_set_bytes=request.working_set_bytes if spec.arrays else 0,
+            working_set_bytes=spec.arrays * elements * threads * (element_bytes(spec) if spec.arrays else 0),
         ),
         isa=isa,
         involuntary_switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches,
         huge_page_bytes=sum(huge),
         balance=_balance(shares, len(schedule.seconds)),
+        steps=spec.steps * elements * schedule.calls,
     )
 
 

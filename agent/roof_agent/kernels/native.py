@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import re
+import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
 from roof_agent import __version__
-from roof_agent.errors import MeasurementError, Unavailable
+from roof_agent.errors import Unavailable
 from roof_agent.kernels import Backend, KernelSpec, Request, Result
 from roof_agent.kernels.harness import Repetition, Worker, measure
+from roof_agent.kernels.memory import (
+    HUGE_BYTES,
+    LINE_BYTES,
+    element_bytes,
+    elements_per_thread,
+    huge_page_bytes,
+    stride_bytes,
+)
 
 LIBRARY = Path(__file__).with_name("_roofkernels.so")
 
-# Elements that every bandwidth kernel handles without a remainder (ROOF_STEP).
-_STEP = 256
-_LINE_BYTES = 64
-_HUGE_BYTES = 2 << 20
-_BYTES = {"float32": 4, "float64": 8}
+_HWCAP = 16
+_HWCAP_NEON_VFPV4 = 1 << 12 | 1 << 16
 
 _HELP = {
+    "read": "sum of a, in 8 chains",
+    "fill": "dst = s",
     "copy": "dst = a",
     "scale": "dst = s * a",
     "add": "dst = a + b",
     "triad": "dst = a + s * b",
+    "update": "dst = dst + s * a",
     "fma": "multiply-adds on registers alone",
     "muladd": "multiplications and additions on registers alone, without a multiply-add instruction",
+    "dot": "products of four bytes added to a 32-bit number, on registers alone",
+    "clock": "additions that wait for one another, one a cycle",
+    "latency": "loads that wait for one another, along a random ring of lines",
 }
 
 
@@ -38,6 +49,9 @@ class _Args(ctypes.Structure):
         ("a", ctypes.c_void_p),
         ("b", ctypes.c_void_p),
         ("n", ctypes.c_size_t),
+        ("passes", ctypes.c_size_t),
+        ("done", ctypes.c_size_t),
+        ("sum", ctypes.c_double),
         ("errors", ctypes.c_size_t),
     )
 
@@ -53,6 +67,7 @@ class _Kernel(ctypes.Structure):
         ("stream_bytes", ctypes.c_double),
         ("bus_bytes", ctypes.c_double),
         ("flops", ctypes.c_double),
+        ("steps", ctypes.c_double),
         ("run", ctypes.c_void_p),
     )
 
@@ -69,6 +84,8 @@ class Native(Backend):
     def __init__(self, library: Path = LIBRARY) -> None:
         if not library.exists():
             raise Unavailable("the package was installed without its compiled kernels")
+        if not runs_here(os.uname().machine):
+            raise Unavailable("the compiled kernels need NEON and VFPv4, which this processor lacks")
         try:
             self._library = ctypes.CDLL(str(library))
         except OSError as error:
@@ -80,7 +97,7 @@ class Native(Backend):
         lib.roof_compiler.restype = ctypes.c_char_p
         lib.roof_barrier_size.restype = lib.roof_errors.restype = ctypes.c_size_t
         lib.roof_barrier_init.argtypes = (ctypes.c_void_p, ctypes.c_uint)
-        lib.roof_prepare.argtypes = (ctypes.c_char_p, ctypes.POINTER(_Args), ctypes.c_int)
+        lib.roof_prepare.argtypes = (_KernelPointer, ctypes.POINTER(_Args))
         lib.roof_errors.argtypes = (_KernelPointer, ctypes.POINTER(_Args))
         lib.roof_repeat.argtypes = (
             _KernelPointer,
@@ -127,7 +144,7 @@ class Native(Backend):
             )
         threads = len(request.cpus)
         elements = elements_per_thread(spec, request)
-        barrier = ctypes.create_string_buffer(self._library.roof_barrier_size() + _LINE_BYTES)
+        barrier = ctypes.create_string_buffer(self._library.roof_barrier_size() + LINE_BYTES)
         self._library.roof_barrier_init(barrier, threads)
         workers = [_NativeWorker(self._library, kernel, spec, elements, barrier) for _ in range(threads)]
         return measure(spec, request, isa, workers, elements)
@@ -166,11 +183,8 @@ class _NativeWorker(Worker):
     def prepare(self) -> None:
         if not self._spec.arrays:
             return
-        array_bytes = self._args.n * _BYTES[self._spec.element_type]
-        # Odd numbers of lines between the arrays: at a distance of a multiple of 4 KiB loads would
-        # wait for stores to other arrays (4K aliasing).
-        stride = array_bytes + (-array_bytes) % 4096 + 5 * _LINE_BYTES
-        total = self._spec.arrays * stride + _HUGE_BYTES
+        stride = stride_bytes(self._args.n * element_bytes(self._spec))
+        total = self._spec.arrays * stride + HUGE_BYTES
         try:
             self._map = mmap.mmap(-1, total, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except OSError as error:
@@ -178,11 +192,12 @@ class _NativeWorker(Worker):
         if hasattr(mmap, "MADV_HUGEPAGE"):
             self._map.madvise(mmap.MADV_HUGEPAGE)
         begin = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
-        begin += -begin % _HUGE_BYTES
-        self._args.dst, self._args.a = begin, begin + stride
-        if self._spec.arrays > 2:
-            self._args.b = begin + 2 * stride
-        self._library.roof_prepare(self._spec.element_type.encode(), self._args, self._spec.arrays)
+        begin += -begin % HUGE_BYTES
+        places = iter(range(begin, begin + self._spec.arrays * stride, stride))
+        if self._spec.store or self._spec.family == "latency":
+            self._args.dst = next(places)
+        self._args.a, self._args.b = next(places, None), next(places, None)
+        self._library.roof_prepare(self._kernel, self._args)
 
     def repeat(self, calls: int) -> Repetition:
         self._library.roof_repeat(self._kernel, self._args, calls, self._barrier, self._times)
@@ -192,36 +207,16 @@ class _NativeWorker(Worker):
         return int(self._library.roof_errors(self._kernel, self._args))
 
     def huge_page_bytes(self) -> int:
-        return huge_page_bytes(self._args.dst) if self._args.dst else 0
+        data = self._args.dst or self._args.a
+        return huge_page_bytes(data) if data else 0
 
 
-def elements_per_thread(spec: KernelSpec, request: Request) -> int:
-    """Return each array's length (or the passes of one call) for one thread.
-
-    Raises MeasurementError where the working set is too small for one unrolled step.
-    """
-    if not spec.arrays:
-        return 10_000
-    share = request.working_set_bytes // (len(request.cpus) * spec.arrays * _BYTES[spec.element_type])
-    elements = share - share % _STEP
-    if not elements:
-        raise MeasurementError(f"a working set of {request.working_set_bytes} bytes is too small")
-    return elements
-
-
-def huge_page_bytes(address: int, read: Callable[[], str] | None = None) -> int:
-    """Return the bytes on huge pages in the mapping that holds `address`, 0 where it isn't told."""
-    try:
-        text = read() if read else Path("/proc/self/smaps").read_text(encoding="ascii")
-    except OSError:
-        return 0
-    inside = False
-    for line in text.splitlines():
-        if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
-            inside = int(found[1], 16) <= address < int(found[2], 16)
-        elif inside and line.startswith("AnonHugePages:"):
-            return int(line.split()[1]) * 1024
-    return 0
+def runs_here(machine: str, hwcap: Callable[[], int] | None = None) -> bool:
+    """Return whether the library's own code runs on this processor: on 32-bit ARM all of it needs NEON."""
+    if not machine.startswith("arm"):
+        return True
+    bits = hwcap() if hwcap else int(ctypes.CDLL(None).getauxval(_HWCAP))
+    return bits & _HWCAP_NEON_VFPV4 == _HWCAP_NEON_VFPV4
 
 
 def _spec(kernel: _Kernel) -> KernelSpec:
@@ -235,5 +230,12 @@ def _spec(kernel: _Kernel) -> KernelSpec:
         stream_bytes=kernel.stream_bytes,
         bus_bytes=kernel.bus_bytes,
         flops=kernel.flops,
-        help=_HELP[name],
+        steps=kernel.steps,
+        help=_help(name),
     )
+
+
+def _help(name: str) -> str:
+    if name.startswith("sweep_"):
+        return f"{name.removeprefix('sweep_')} multiply-adds with each element read"
+    return _HELP[name]

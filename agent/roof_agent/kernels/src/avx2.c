@@ -4,9 +4,9 @@
 #include <immintrin.h>
 
 #define ISA "avx2"
-#define PEAK "fma"
 #define OPAQUE(v) "+x"(v)
 #define ACCUMULATORS 12
+#define GROUP 1
 #define FENCE _mm_sfence()
 
 #define TYPE float
@@ -16,9 +16,10 @@
 #define LANES 8
 #define LOAD _mm256_load_ps
 #define STORE _mm256_store_ps
-#define STREAM_PAIR(p, v, w) (_mm256_stream_ps(p, v), _mm256_stream_ps((p) + LANES, w))
+#define STREAM(p, r) _mm256_stream_ps(p, r[0])
 #define SET1 _mm256_set1_ps
 #define ADD _mm256_add_ps
+#define SUB _mm256_sub_ps
 #define MUL _mm256_mul_ps
 #define MADD(a, m, x) _mm256_fmadd_ps(m, x, a)
 #define MSUB(a, m, x) _mm256_fnmadd_ps(m, x, a)
@@ -31,9 +32,10 @@
 #define LANES 4
 #define LOAD _mm256_load_pd
 #define STORE _mm256_store_pd
-#define STREAM_PAIR(p, v, w) (_mm256_stream_pd(p, v), _mm256_stream_pd((p) + LANES, w))
+#define STREAM(p, r) _mm256_stream_pd(p, r[0])
 #define SET1 _mm256_set1_pd
 #define ADD _mm256_add_pd
+#define SUB _mm256_sub_pd
 #define MUL _mm256_mul_pd
 #define MADD(a, m, x) _mm256_fmadd_pd(m, x, a)
 #define MSUB(a, m, x) _mm256_fnmadd_pd(m, x, a)

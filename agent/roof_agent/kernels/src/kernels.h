@@ -2,108 +2,75 @@
  *
  *   TYPE, TYPE_NAME, NAME(x)       the type, its name, a function's name with its suffix
  *   V, LANES, LOAD, STORE, SET1    the vector and how it is moved
- *   ADD, MUL, MADD(a, m, x), MSUB  arithmetic: a + m * x, a - m * x
- *   PEAK_MADD, PEAK_MSUB           the same for the peak, where they differ
- *   STREAM_PAIR(p, v, w), FENCE    two adjoining non-temporal stores, where there are such
+ *   ADD, MUL, SUB                  arithmetic
+ *   MADD(a, m, x), MSUB            a + m * x and a - m * x in one instruction, where there is one
+ *   GROUP, STREAM(p, r)            vectors stored together, and their non-temporal store
+ *   FENCE                          what makes such stores visible
  *
- * and includes this file, which adds the functions and their table, and undefines the above. */
+ * and includes this file, which adds the functions and their table and undefines what belongs to the
+ * type. For the whole file: ISA, OPAQUE(v), ACCUMULATORS. */
 
-#define UNROLL 4
-#define STORE_PAIR(p, v, w) (STORE(p, v), STORE((p) + LANES, w))
-
-#define BANDWIDTH(kernel, put, fence, expression)                                                  \
-    static void NAME(kernel)(roof_args * args)                                                     \
-    {                                                                                              \
-        TYPE *restrict dst = (TYPE *)args->dst;                                                    \
-        const TYPE *restrict a = (const TYPE *)args->a;                                            \
-        const TYPE *restrict b = (const TYPE *)args->b;                                            \
-        const V scalar = SET1((TYPE)ROOF_SCALAR);                                                  \
-        (void)b, (void)scalar;                                                                     \
-        for (size_t i = 0; i < args->n; i += UNROLL * LANES) {                                     \
-            V r[UNROLL];                                                                           \
-            for (size_t u = 0; u < UNROLL; u++) {                                                  \
-                const size_t j = i + u * LANES;                                                    \
-                r[u] = (expression);                                                               \
-            }                                                                                      \
-            for (size_t u = 0; u < UNROLL; u += 2)                                                 \
-                put(dst + i + u * LANES, r[u], r[u + 1]);                                          \
-        }                                                                                          \
-        fence;                                                                                     \
-    }
-
-#define COPY LOAD(a + j)
-#define SCALE MUL(scalar, LOAD(a + j))
-#define PLUS ADD(LOAD(a + j), LOAD(b + j))
-#define TRIAD MADD(LOAD(a + j), scalar, LOAD(b + j))
-
-BANDWIDTH(copy, STORE_PAIR, (void)0, COPY)
-BANDWIDTH(scale, STORE_PAIR, (void)0, SCALE)
-BANDWIDTH(add, STORE_PAIR, (void)0, PLUS)
-BANDWIDTH(triad, STORE_PAIR, (void)0, TRIAD)
-#ifdef STREAM_PAIR
-BANDWIDTH(copy_nt, STREAM_PAIR, FENCE, COPY)
-BANDWIDTH(scale_nt, STREAM_PAIR, FENCE, SCALE)
-BANDWIDTH(add_nt, STREAM_PAIR, FENCE, PLUS)
-BANDWIDTH(triad_nt, STREAM_PAIR, FENCE, TRIAD)
+#if defined(MADD)
+#define FUSED 1
+#else
+#define FUSED 0
+#define MADD(a, m, x) ADD(a, MUL(m, x))
 #endif
 
-#ifndef PEAK_MADD
-#define PEAK_MADD MADD
-#define PEAK_MSUB MSUB
-#endif
+/* Two instructions. The product depends on the accumulator, or it is hoisted out of the loop. */
+#define UNFUSED_MADD(a, m, x) ADD(MUL(a, m), x)
+#define UNFUSED_MSUB(a, m, x) SUB(MUL(a, m), x)
 
-/* The same product is added and taken away in turn, so every accumulator must end exactly where it
- * began: a free check, and no value grows or turns denormal. The asm hides the operands' values, or
- * the compiler would compute with them. */
-static void NAME(peak)(roof_args *args)
-{
-    V acc[ACCUMULATORS];
-    V m = SET1((TYPE)1), x = SET1((TYPE)2);
-    __asm__("" : OPAQUE(m), OPAQUE(x));
-    for (int k = 0; k < ACCUMULATORS; k++)
-        acc[k] = SET1((TYPE)ROOF_START);
-    for (size_t i = 0; i < args->n; i++) {
-#pragma GCC unroll 24
-        for (int k = 0; k < ACCUMULATORS; k++)
-            acc[k] = PEAK_MADD(acc[k], m, x);
-#pragma GCC unroll 24
-        for (int k = 0; k < ACCUMULATORS; k++)
-            acc[k] = PEAK_MSUB(acc[k], m, x);
-    }
-    for (int k = 0; k < ACCUMULATORS; k++) {
-        TYPE lanes[LANES] __attribute__((aligned(64)));
-        STORE(lanes, acc[k]);
-        for (int l = 0; l < LANES; l++)
-            args->errors += lanes[l] != (TYPE)ROOF_START;
-    }
-}
+#include "bandwidth.h"
+#include "registers.h"
+#include "sweep.h"
+
+#if FUSED
+PEAK(fma, MADD, MSUB)
+#endif
+PEAK(muladd, UNFUSED_MADD, UNFUSED_MSUB)
 
 /* Bytes as STREAM counts them, bytes on the bus (a plain store reads its line first), operations. */
 #define ROW(kernel, function, store, arrays, stream, bus, flops)                                   \
     {kernel,  "bandwidth", TYPE_NAME, store, ISA, arrays, (stream) * sizeof(TYPE),                 \
-     (bus) * sizeof(TYPE), flops, NAME(function)}
+     (bus) * sizeof(TYPE), flops, 0, NAME(function)}
+#define SWEEP_ROW(k)                                                                               \
+    {"sweep_" #k, "sweep", TYPE_NAME, "", ISA, 1, sizeof(TYPE), sizeof(TYPE), 2.0 * k, 0,          \
+     NAME(sweep_##k)}
 
 static const roof_kernel NAME(table)[] = {
+    ROW("read", read, "", 1, 1, 1, 1),
+    ROW("fill", fill, "plain", 1, 1, 2, 0),
     ROW("copy", copy, "plain", 2, 2, 3, 0),
     ROW("scale", scale, "plain", 2, 2, 3, 1),
     ROW("add", add, "plain", 3, 3, 4, 1),
     ROW("triad", triad, "plain", 3, 3, 4, 2),
-#ifdef STREAM_PAIR
+    ROW("update", update, "plain", 2, 3, 3, 2),
+#ifdef STREAM
+    ROW("fill", fill_nt, "nontemporal", 1, 1, 1, 0),
     ROW("copy", copy_nt, "nontemporal", 2, 2, 2, 0),
     ROW("scale", scale_nt, "nontemporal", 2, 2, 2, 1),
     ROW("add", add_nt, "nontemporal", 3, 3, 3, 1),
     ROW("triad", triad_nt, "nontemporal", 3, 3, 3, 2),
 #endif
-    {PEAK, "peak", TYPE_NAME, "", ISA, 0, 0, 0, 2.0 * 2 * ACCUMULATORS * LANES, NAME(peak)},
+#if FUSED
+    PEAK_ROW("fma", fma, 2),
+#endif
+    PEAK_ROW("muladd", muladd, 2),
+    SWEEP_ROW(1),
+    SWEEP_ROW(2),
+    SWEEP_ROW(4),
+    SWEEP_ROW(8),
+    SWEEP_ROW(16),
+    SWEEP_ROW(32),
+    SWEEP_ROW(64),
 };
 
-#undef UNROLL
-#undef BANDWIDTH
-#undef COPY
-#undef SCALE
-#undef PLUS
-#undef TRIAD
 #undef ROW
+#undef SWEEP_ROW
+#undef FUSED
+#undef UNFUSED_MADD
+#undef UNFUSED_MSUB
 #undef TYPE
 #undef TYPE_NAME
 #undef NAME
@@ -111,12 +78,10 @@ static const roof_kernel NAME(table)[] = {
 #undef LANES
 #undef LOAD
 #undef STORE
-#undef STORE_PAIR
-#undef STREAM_PAIR
+#undef STREAM
 #undef SET1
 #undef ADD
+#undef SUB
 #undef MUL
 #undef MADD
 #undef MSUB
-#undef PEAK_MADD
-#undef PEAK_MSUB

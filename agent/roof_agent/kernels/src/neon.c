@@ -4,12 +4,16 @@
 #include <arm_neon.h>
 
 #define ISA "neon"
-#define PEAK "fma"
 #define OPAQUE(v) "+w"(v)
 #define ACCUMULATORS 24
+#define GROUP 4
 /* stnp is a hint to the caches and changes no order of stores: nothing to fence. */
 #define FENCE (void)0
-#define STNP(p, v, w) __asm__ volatile("stnp %q1, %q2, [%0]" : : "r"(p), "w"(v), "w"(w) : "memory")
+#define STNP(p, r)                                                                                 \
+    __asm__ volatile("stnp %q1, %q2, [%0]\n\tstnp %q3, %q4, [%0, #32]"                             \
+                     :                                                                             \
+                     : "r"(p), "w"(r[0]), "w"(r[1]), "w"(r[2]), "w"(r[3])                          \
+                     : "memory")
 
 #define TYPE float
 #define TYPE_NAME "float32"
@@ -20,10 +24,11 @@
 #define STORE vst1q_f32
 #define SET1 vdupq_n_f32
 #define ADD vaddq_f32
+#define SUB vsubq_f32
 #define MUL vmulq_f32
 #define MADD(a, m, x) vfmaq_f32(a, m, x)
 #define MSUB(a, m, x) vfmsq_f32(a, m, x)
-#define STREAM_PAIR STNP
+#define STREAM STNP
 #include "kernels.h"
 
 #define TYPE double
@@ -35,10 +40,11 @@
 #define STORE vst1q_f64
 #define SET1 vdupq_n_f64
 #define ADD vaddq_f64
+#define SUB vsubq_f64
 #define MUL vmulq_f64
 #define MADD(a, m, x) vfmaq_f64(a, m, x)
 #define MSUB(a, m, x) vfmsq_f64(a, m, x)
-#define STREAM_PAIR STNP
+#define STREAM STNP
 #include "kernels.h"
 
 static int supported(void)

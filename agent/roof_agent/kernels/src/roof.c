@@ -1,4 +1,5 @@
-/* What Python calls: the list of kernels, a barrier, one timed repetition, and the checks. */
+/* What Python calls: the list of kernels, a barrier and one timed repetition. The data and its check
+ * are in check.c. */
 #define _GNU_SOURCE
 #include "roof.h"
 
@@ -9,13 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
 static const roof_isa *const isas[] = {
 #if defined(__x86_64__)
-    &roof_avx512, &roof_avx2, &roof_sse2,
+#if defined(ROOF_AVXVNNI)
+    &roof_avxvnni,
+#endif
+    &roof_avx512vnni, &roof_avx512, &roof_avx2, &roof_sse2,
 #elif defined(__aarch64__)
-    &roof_neon,
+    &roof_dotprod, &roof_fp16, &roof_neon,
 #elif defined(__arm__)
     &roof_vfpv4,
 #endif
@@ -27,7 +29,7 @@ static const roof_isa *const isas[] = {
 EXPORT const roof_kernel *roof_get(size_t index)
 {
     for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++)
-        for (size_t g = 0; g < 2; g++) {
+        for (size_t g = 0; g < ROOF_GROUPS; g++) {
             if (index < isas[i]->groups[g].count)
                 return &isas[i]->groups[g].kernels[index];
             index -= isas[i]->groups[g].count;
@@ -54,7 +56,9 @@ EXPORT int roof_probe(const roof_kernel *kernel)
     if (child < 0)
         return -1;
     if (child == 0) {
-        roof_args args = {operands[0], operands[1], operands[2], ROOF_STEP, 0};
+        const size_t n = strcmp(kernel->family, "latency") ? ROOF_STEP : sizeof(operands[0]) / ROOF_LINE;
+        roof_args args = {.dst = operands[0], .a = operands[1], .b = operands[2], .n = n, .passes = 1};
+        roof_prepare(kernel, &args);
         kernel->run(&args);
         _exit(0);
     }
@@ -104,69 +108,19 @@ static double seconds(clockid_t clock)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* One repetition: wait for the other threads, then `calls` calls. times: wall and thread CPU seconds. */
-EXPORT void roof_repeat(const roof_kernel *kernel, roof_args *args, size_t calls, roof_barrier *barrier,
-                 double *times)
+/* One repetition: wait for the other threads, then `passes` passes. times: wall and thread CPU
+ * seconds. */
+EXPORT void roof_repeat(const roof_kernel *kernel, roof_args *args, size_t passes,
+                        roof_barrier *barrier, double *times)
 {
+    args->passes = passes;
     wait_for_all(barrier);
     const double cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
     const double wall = seconds(CLOCK_MONOTONIC_RAW);
-    for (size_t i = 0; i < calls; i++)
-        kernel->run(args);
+    kernel->run(args);
     times[0] = seconds(CLOCK_MONOTONIC_RAW) - wall;
     times[1] = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
-}
-
-/* Operands are small integers that repeat with a period prime to every vector length, so that a
- * misplaced element shows and every result is exact. */
-#define OPERAND_A(i) ((double)(1 + (i) % 7))
-#define OPERAND_B(i) ((double)(2 + (i) % 5))
-
-#define FOR_TYPE(type, statement)                                                                  \
-    if (strcmp(type, "float32") == 0) {                                                            \
-        typedef float T;                                                                           \
-        statement                                                                                  \
-    } else {                                                                                       \
-        typedef double T;                                                                          \
-        statement                                                                                  \
-    }
-
-/* Touch and set the operands; to be called on the thread that will use them. */
-EXPORT void roof_prepare(const char *type, roof_args *args, int arrays)
-{
-    FOR_TYPE(type, {
-        T *dst = args->dst;
-        T *a = (T *)args->a;
-        T *b = (T *)args->b;
-        for (size_t i = 0; i < args->n; i++) {
-            dst[i] = (T)-1;
-            a[i] = (T)OPERAND_A(i);
-            if (arrays > 2)
-                b[i] = (T)OPERAND_B(i);
-        }
-    })
-}
-
-/* Count the elements of dst that aren't what the kernel's definition gives. */
-EXPORT size_t roof_errors(const roof_kernel *kernel, const roof_args *args)
-{
-    if (strcmp(kernel->family, "peak") == 0)
-        return args->errors;
-    const char operation = kernel->name[0];
-    size_t errors = 0;
-    FOR_TYPE(kernel->element_type, {
-        const T *dst = args->dst;
-        for (size_t i = 0; i < args->n; i++) {
-            const double a = OPERAND_A(i);
-            const double b = OPERAND_B(i);
-            const double want = operation == 'c'   ? a
-                                : operation == 's' ? ROOF_SCALAR * a
-                                : operation == 'a' ? a + b
-                                                   : a + ROOF_SCALAR * b;
-            errors += (double)dst[i] != want;
-        }
-    })
-    return errors;
+    args->done += passes;
 }
 
 EXPORT const char *roof_compiler(void)

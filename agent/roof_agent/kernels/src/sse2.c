@@ -4,9 +4,9 @@
 #include <immintrin.h>
 
 #define ISA "sse2"
-#define PEAK "muladd"
 #define OPAQUE(v) "+x"(v)
 #define ACCUMULATORS 12
+#define GROUP 1
 #define FENCE _mm_sfence()
 
 #define TYPE float
@@ -16,15 +16,11 @@
 #define LANES 4
 #define LOAD _mm_load_ps
 #define STORE _mm_store_ps
-#define STREAM_PAIR(p, v, w) (_mm_stream_ps(p, v), _mm_stream_ps((p) + LANES, w))
+#define STREAM(p, r) _mm_stream_ps(p, r[0])
 #define SET1 _mm_set1_ps
 #define ADD _mm_add_ps
+#define SUB _mm_sub_ps
 #define MUL _mm_mul_ps
-#define MADD(a, m, x) ADD(a, MUL(m, x))
-#define MSUB(a, m, x) _mm_sub_ps(a, MUL(m, x))
-/* The product must depend on the accumulator, or it is hoisted out of the loop. */
-#define PEAK_MADD(a, m, x) ADD(MUL(a, m), x)
-#define PEAK_MSUB(a, m, x) _mm_sub_ps(MUL(a, m), x)
 #include "kernels.h"
 
 #define TYPE double
@@ -34,15 +30,11 @@
 #define LANES 2
 #define LOAD _mm_load_pd
 #define STORE _mm_store_pd
-#define STREAM_PAIR(p, v, w) (_mm_stream_pd(p, v), _mm_stream_pd((p) + LANES, w))
+#define STREAM(p, r) _mm_stream_pd(p, r[0])
 #define SET1 _mm_set1_pd
 #define ADD _mm_add_pd
+#define SUB _mm_sub_pd
 #define MUL _mm_mul_pd
-#define MADD(a, m, x) ADD(a, MUL(m, x))
-#define MSUB(a, m, x) _mm_sub_pd(a, MUL(m, x))
-/* The product must depend on the accumulator, or it is hoisted out of the loop. */
-#define PEAK_MADD(a, m, x) ADD(MUL(a, m), x)
-#define PEAK_MSUB(a, m, x) _mm_sub_pd(MUL(a, m), x)
 #include "kernels.h"
 
 static int supported(void)

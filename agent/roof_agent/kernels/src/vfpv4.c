@@ -5,8 +5,8 @@
 #include <sys/auxv.h>
 
 #define ISA "neon-vfpv4"
-#define PEAK "fma"
 #define ACCUMULATORS 12
+#define GROUP 4
 
 #define OPAQUE(v) "+w"(v)
 #define TYPE float
@@ -18,6 +18,7 @@
 #define STORE vst1q_f32
 #define SET1 vdupq_n_f32
 #define ADD vaddq_f32
+#define SUB vsubq_f32
 #define MUL vmulq_f32
 #define MADD(a, m, x) vfmaq_f32(a, m, x)
 #define MSUB(a, m, x) vfmsq_f32(a, m, x)
@@ -32,6 +33,7 @@
 #define STORE(p, v) (*(p) = (v))
 #define SET1(s) (s)
 #define ADD(a, b) ((a) + (b))
+#define SUB(a, b) ((a) - (b))
 #define MUL(a, b) ((a) * (b))
 #define MADD(a, m, x) __builtin_fma(m, x, a)
 #define MSUB(a, m, x) __builtin_fma(-(m), x, a)
