@@ -127,12 +127,13 @@ class Writer:
                 with self._engine.begin() as connection:
                     answers = write(connection, jobs, self._clock_ns())
             except (OperationalError, InterfaceError) as error:
-                self._say_trouble(str(error.orig).strip())
+                self._say_trouble(_cause(error))
                 if self._stopping.wait(delay):
                     return [StoppedError(self.trouble)] * len(jobs)
                 delay = min(2 * delay, longest)
             except (DBAPIError, OverflowError, ValueError) as error:
-                log.warning("the database refused %d jobs together: %s", len(jobs), error)
+                if len(jobs) == 1:
+                    log.error("the database refused what passed validation: %s", _cause(error))
                 return self._commit_apart(jobs, error)
             else:
                 self._say_trouble("")
@@ -186,3 +187,9 @@ class Writer:
     async def _notify(self) -> None:
         async with self._room:
             self._room.notify_all()
+
+
+def _cause(error: Exception) -> str:
+    """Return what the database said, without the statement and its values."""
+    said = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+    return said.strip().partition("\n")[0]
