@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # Open dimensions take this size where two polynomials have to be ranked (worst branch, peak memory).
 RANKING_SIZE = 64
@@ -16,14 +16,20 @@ RANKING_SIZE = 64
 
 @dataclass(frozen=True)
 class Floor:
-    """floor(numerator / denominator) that doesn't divide out."""
+    """floor(numerator / denominator) that doesn't divide out; told apart by its `text`."""
 
-    numerator: Poly | int
-    denominator: Poly | int
+    numerator: Poly | int = field(compare=False)
+    denominator: Poly | int = field(compare=False)
+    text: str
 
     def __str__(self) -> str:
         """Return it as it is printed inside a polynomial."""
-        return f"floor(({self.numerator})/({self.denominator}))"
+        return self.text
+
+
+def _floor(numerator: Poly | int, denominator: Poly | int) -> Poly:
+    atom = Floor(numerator, denominator, f"floor(({numerator})/({denominator}))")
+    return Poly({((atom, 1),): 1})
 
 
 Atom = str | Floor
@@ -178,7 +184,19 @@ def _divide_by_number(value: Dim, divisor: int) -> Dim:
     # What is left is a constant below the divisor, or nothing: it rounds away.
     if all(not monomial for monomial in rest):
         return _made(whole)
-    return _made(whole) + Poly({((Floor(_made(rest), divisor), 1),): 1})
+    return _made(whole) + _floor_by_number(_made(rest), divisor)
+
+
+def _floor_by_number(value: Dim, divisor: int) -> Poly:
+    """Return the floor as an atom, one inside merged: floor((floor(p/m) + c)/n) = floor((p + c*m)/(m*n))."""
+    terms = _terms(value)
+    inner = [monomial for monomial in terms if monomial]
+    if len(inner) == 1 and terms[inner[0]] == 1 and len(inner[0]) == 1:
+        atom, exponent = inner[0][0]
+        if isinstance(atom, Floor) and exponent == 1 and isinstance(atom.denominator, int):
+            constant = terms.get((), 0)
+            return _floor(atom.numerator + constant * atom.denominator, atom.denominator * divisor)
+    return _floor(value, divisor)
 
 
 def _divide_by_poly(value: Dim, divisor: Poly) -> Dim:
@@ -201,7 +219,7 @@ def _divide_by_poly(value: Dim, divisor: Poly) -> Dim:
             [(ratio, left_over)] = ratios
             if left_over == 0:
                 return ratio
-    return Poly({((Floor(value, divisor), 1),): 1})
+    return _floor(value, divisor)
 
 
 def _terms(value: Dim) -> Mapping[Monomial, int]:

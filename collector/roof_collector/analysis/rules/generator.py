@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from onnx import TensorProto
 
-from roof_collector.analysis.node import Cost, Node, OpenShapeError
+from roof_collector.analysis.node import Cost, Node, OpenShapeError, as_dim
 from roof_collector.analysis.rules.registry import rule
 from roof_collector.analysis.symbols import Dim, Poly, ceil_divide, product, symbol
 from roof_collector.analysis.tensor import FLOAT, INT64, MAX_FOLDED_ELEMENTS, NUMPY_TYPES, Shape, Tensor
@@ -59,10 +61,10 @@ def range_(node: Node) -> Cost:
     length: Dim = symbol(f"{node.outputs[0]}.length")
     if all(bound is not None for bound in bounds):
         start, limit, delta = (bound.reshape(-1).tolist()[0] for bound in bounds if bound is not None)
-        if any(isinstance(bound, Poly) for bound in (start, limit, delta)):
-            length = ceil_divide(limit - start, delta)
-        elif delta:
-            length = max(0, int(np.ceil((limit - start) / delta)))
+        if not any(isinstance(bound, Poly) for bound in (start, limit, delta)):
+            length = max(0, math.ceil((limit - start) / delta)) if delta else length
+        elif all(isinstance(bound, Poly) or bound == int(bound) for bound in (start, limit, delta)):
+            length = ceil_divide(as_dim(limit) - as_dim(start), as_dim(delta))
     return Cost([Tensor(dtype, (length,))], "generator", data=())
 
 

@@ -9,6 +9,9 @@ from roof_collector.analysis.rules.shapes import axis_of, broadcast
 from roof_collector.analysis.symbols import Dim, Poly, floor_divide, product
 from roof_collector.analysis.tensor import Shape, Tensor
 
+# An exporter's way to say "to the end": no real dim is as long.
+BEYOND = 10_000_000
+
 
 @rule("Concat")
 def concat(node: Node) -> Cost:
@@ -60,7 +63,7 @@ def cut(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if not isinstance(step, int):
         raise OpenShapeError("the step of a slice depends on data")
     if step < 0:
-        whole = isinstance(end, int) and end < -(1 << 31)
+        whole = isinstance(end, int) and end < -BEYOND
         return -floor_divide(-dim, -step) if whole else -floor_divide(-(start - end), -step)
     first = _bounded(dim, start)
     last = _bounded(dim, end)
@@ -78,10 +81,10 @@ def _backward_end(dim: int, end: int, step: int) -> int | None:
 def _bounded(dim: Dim, position: Dim) -> Dim:
     if isinstance(position, int):
         if position < 0:
-            return 0 if position < -(1 << 31) else dim + position
+            return 0 if position < -BEYOND else dim + position
         if isinstance(dim, int):
             return min(position, dim)
-        return dim if position > (1 << 30) else position
+        return dim if position > BEYOND else position
     return position
 
 
