@@ -148,6 +148,9 @@ def _finish(end: run_pb2.RunEnd) -> dict[str, Any]:
         "unavailable": whole(end.unavailable, "unavailable", INT32),
         "failed": whole(end.failed, "failed", INT32),
         "dropped": whole(end.dropped, "dropped"),
+        # No heartbeat follows the last measurement.
+        "done": whole(end.ok + end.unavailable + end.failed, "the sum of ok, unavailable and failed", INT32),
+        "current": "",
     }
 
 
