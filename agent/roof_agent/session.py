@@ -6,6 +6,7 @@ left off. Inside `quiet()` nothing is sent, read, synced or logged: measurements
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import threading
@@ -92,7 +93,7 @@ class Session:
         self._failure = ""
         # What was last said of it: an outage is no news at each attempt.
         self._said = ""
-        spool.listener = self._wake
+        spool.listener = self._state.notify
 
     @property
     def state(self) -> str:
@@ -130,7 +131,11 @@ class Session:
 
     def fetch_model(self, ref: ModelRef, folder: Path) -> Path:
         """Return the read-only file of a model, fetched into `folder`. Raises UnreachableError."""
-        with self._channel() as channel:
+        if self._credentials is None:
+            channel = grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS)
+        else:
+            channel = grpc.secure_channel(self.address, self._credentials, options=_CHANNEL_OPTIONS)
+        with channel:
             return fetch_model(channel, ref, folder)
 
     def heartbeat(self, run_id: str, done: int, planned: int, current: str) -> None:
@@ -139,7 +144,7 @@ class Session:
             self._state.heartbeat = session_pb2.Heartbeat(
                 run_id=run_id, done=done, planned=planned, current=one_line(current)
             )
-            self._changed.notify_all()
+            self._state.notify()
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -165,14 +170,14 @@ class Session:
                 self._state.quiet -= 1
                 if self._stream is not None:
                     self._stream.pause(clock() - begin)
-                self._changed.notify_all()
+                self._state.notify()
 
     def drain(self, timeout_seconds: float) -> bool:
         """Wait until the collector has acknowledged everything; say whether it has."""
         with self._changed:
             self._drains += 1
             self._kicked = True
-            self._changed.notify_all()
+            self._state.notify()
             self._changed.wait_for(lambda: self._final or not self._spool.unacknowledged(), timeout_seconds)
             self._drains -= 1
         return not self._spool.unacknowledged()
@@ -183,7 +188,7 @@ class Session:
             self._stopping = True
             if self._stream is not None:
                 self._stream.finish()
-            self._changed.notify_all()
+            self._state.notify()
         if not self._thread.is_alive():
             return
         self._thread.join(self._timing.farewell)
@@ -192,63 +197,72 @@ class Session:
                 self._stream.cancel()
         self._thread.join(self._timing.connect)
 
-    def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
-
     def _settled(self) -> bool:
         return not self._diagnosing if self._stream is None else self._stream.settled()
 
     def _greeted(self) -> bool:
         return self._stream is not None and self._stream.greeted
 
-    def _channel(self) -> grpc.Channel:
+    def _channel(self) -> grpc.aio.Channel:
         if self._credentials is None:
-            return grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS)
-        return grpc.secure_channel(self.address, self._credentials, options=_CHANNEL_OPTIONS)
+            return grpc.aio.insecure_channel(self.address, options=_CHANNEL_OPTIONS)
+        return grpc.aio.secure_channel(self.address, self._credentials, options=_CHANNEL_OPTIONS)
 
     # The background thread.
 
     def _run(self) -> None:
-        attempt = 0
-        while (stream := self._dial()) is not None:
-            attempt = 0 if stream.progressed else attempt + 1
-            self._explain(stream)
-            with self._changed:
-                self._final = stream.final
-                self._answered = True
-                self._changed.notify_all()
-            if stream.final:
-                return
-            self._back_off(attempt)
+        asyncio.run(self._stay())
 
-    def _dial(self) -> Stream | None:
+    async def _stay(self) -> None:
+        """Dial for ever, until closed or told for good to go away."""
+        self._state.pulse.bind()
+        try:
+            attempt = 0
+            while (stream := await self._dial()) is not None:
+                attempt = 0 if stream.progressed else attempt + 1
+                await self._explain(stream)
+                with self._changed:
+                    self._final = stream.final
+                    self._answered = True
+                self._state.notify()
+                if stream.final:
+                    break
+                await self._back_off(attempt)
+        finally:
+            with self._changed:
+                self._state.pulse.unbind()
+
+    async def _dial(self) -> Stream | None:
         """Hold one connection until it ends; None where the session is closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._stopping or not self._state.quiet)
-            if self._stopping:
-                return None
-            stream = self._stream = Stream(self._state)
-        with self._channel() as channel:
-            stream.hold(channel)
+        while True:
+            with self._changed:
+                if self._stopping:
+                    return None
+                if not self._state.quiet:
+                    stream = self._stream = Stream(self._state)
+                    break
+            await self._state.pulse.wait(None)
+        async with self._channel() as channel:
+            await stream.hold(channel)
         with self._changed:
             self._stream = None
             if stream.greeted:
                 self._failure = ""
             if stream.progressed:
                 self._said = ""
-            self._changed.notify_all()
+        self._state.notify()
         return stream
 
-    def _explain(self, stream: Stream) -> None:
+    async def _explain(self, stream: Stream) -> None:
         """Find out why a stream ended, and say so where that is news."""
         reason = stream.failure
         if stream.code is grpc.StatusCode.UNIMPLEMENTED:
             reason = "a gRPC server answers, but no roofline collector of this version"
         elif stream.code is grpc.StatusCode.UNAVAILABLE:
             reason = self._diagnose() or reason
+        while self._state.quiet and not self._stopping:
+            await self._state.pulse.wait(None)
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping or not self._state.quiet)
             self._failure = reason or self._failure
             new = reason not in {"", self._said} and not self._stopping
             self._said = reason or self._said
@@ -260,17 +274,18 @@ class Session:
             if self._stopping or self._state.quiet:
                 return ""
             self._diagnosing = True
+        # It blocks: there is nothing else to be done meanwhile.
         reason = diagnose(self.address, tls=self._credentials is not None)
         with self._changed:
             self._diagnosing = False
-            self._changed.notify_all()
+        self._state.notify()
         return reason
 
-    def _back_off(self, attempt: int) -> None:
+    async def _back_off(self, attempt: int) -> None:
         low, high = self._timing.backoff
-        with self._changed:
-            ceiling = low if self._drains else min(high, low * 2 ** min(attempt, 16))
-            # Full jitter: a fleet that lost its collector doesn't come back in step.
-            delay = self._uniform(0, ceiling)
-            self._changed.wait_for(lambda: self._stopping or self._kicked, delay)
-            self._kicked = False
+        ceiling = low if self._drains else min(high, low * 2 ** min(attempt, 16))
+        # Full jitter: a fleet that lost its collector doesn't come back in step.
+        end = self._state.clock() + self._uniform(0, ceiling)
+        while (left := end - self._state.clock()) > 0 and not self._stopping and not self._kicked:
+            await self._state.pulse.wait(left)
+        self._kicked = False

@@ -1,17 +1,20 @@
 """One connection to the collector, from Hello to its end.
 
-Three threads meet here under one condition: gRPC's own that takes requests, one that reads responses,
-and the session's, which watches the clock. Whatever breaks ends the stream; the session dials again and
-the collector says where to go on, so nothing here needs to be undone.
+Its coroutines run in the session's own thread; what others read of it is guarded by a condition. grpc.aio
+because its idle stream sleeps, while a blocking one wakes up 15 times a second beside the measurements.
+Whatever breaks ends the stream; the session dials again and the collector says where to go on, so
+nothing here needs to be undone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 
@@ -46,15 +49,53 @@ class Timing:
     farewell: float = 2.0
 
 
+class Pulse:
+    """Wakes coroutines of one event loop, from any thread."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sleepers: set[asyncio.Future[None]] = set()
+
+    def bind(self) -> None:
+        """Serve the running loop."""
+        self._loop = asyncio.get_running_loop()
+
+    def unbind(self) -> None:
+        """Serve none any more."""
+        self._loop = None
+
+    async def wait(self, seconds: float | None) -> None:
+        """Sleep until woken, or so long."""
+        sleeper = asyncio.get_running_loop().create_future()
+        self._sleepers.add(sleeper)
+        try:
+            await asyncio.wait_for(sleeper, seconds)
+        except TimeoutError:
+            pass
+        finally:
+            self._sleepers.discard(sleeper)
+
+    def wake(self) -> None:
+        """Wake all that wait."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        for sleeper in self._sleepers:
+            if not sleeper.done():
+                sleeper.set_result(None)
+
+
 @dataclass
 class State:
-    """What outlives a connection; guarded by `changed`, which is notified of every change."""
+    """What outlives a connection; guarded by `changed`. Every change is followed by notify()."""
 
     spool: Spool
     hello: session_pb2.Hello
     clock: Callable[[], float]
     timing: Timing
     changed: threading.Condition = field(default_factory=threading.Condition)
+    pulse: Pulse = field(default_factory=Pulse)
     # How many hold quiet().
     quiet: int = 0
     heartbeat: session_pb2.Heartbeat | None = None
@@ -64,6 +105,12 @@ class State:
     strikes: int = 0
     rejections: list[tuple[str, int, str]] = field(default_factory=list)
 
+    def notify(self) -> None:
+        """Tell threads and coroutines that something has changed."""
+        with self.changed:
+            self.changed.notify_all()
+            self.pulse.wake()
+
 
 class Stream:
     """One connection's progress. The public attributes are read under the state's condition."""
@@ -72,9 +119,9 @@ class Stream:
         self._state = state
         self._changed = state.changed
         self._limits = _LIMITS
-        self._call: grpc.Call | None = None
-        # Nothing more is to be sent; the call has ended.
+        # Nothing more is to be sent; the call is to be broken off; it has ended.
         self._closing = False
+        self._aborted = False
         self._ended = False
         # The next record of each run to be sent, and batches (run, begin, end) under way, oldest first.
         self._next: dict[str, int] = {}
@@ -90,41 +137,36 @@ class Stream:
         self.code: grpc.StatusCode | None = None
         self.final = False
 
-    def hold(self, channel: grpc.Channel) -> None:
+    async def hold(self, channel: grpc.aio.Channel) -> None:
         """Talk until the stream ends; `failure` and `code` say why it did."""
         stub = session_pb2_grpc.CollectorServiceStub(channel)  # type: ignore[no-untyped-call]
-        with self._changed:
-            if self._closing:
-                return
-            self._call = stub.Session(self._requests())
-        reader = threading.Thread(
-            target=self._read, args=(self._call,), name="roof-session-acks", daemon=True
-        )
-        reader.start()
-        with self._changed:
-            while not self._ended:
-                deadline = self._deadline()
-                left = None if deadline is None else deadline - self._state.clock()
-                if left is not None and left <= 0:
-                    self._give_up()
-                    left = None
-                self._changed.wait(left)
-        reader.join()
+        call = stub.Session()
+        tasks = [asyncio.create_task(self._send(call)), asyncio.create_task(self._read(call))]
+        while not self._ended and not self._aborted:
+            deadline = self._deadline()
+            left = None if deadline is None else deadline - self._state.clock()
+            if left is not None and left <= 0:
+                self._give_up()
+            else:
+                await self._state.pulse.wait(left)
+        call.cancel()
+        for task in tasks:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
 
     def finish(self) -> None:
         """Send nothing more, and let the collector end the stream."""
         self._closing = True
-        if not self.greeted:
-            self.cancel()
-        self._changed.notify_all()
+        self._aborted = not self.greeted
+        self._state.notify()
 
     def cancel(self, reason: str = "") -> None:
         """End the stream now."""
         self.failure = self.failure or reason
-        self._closing = True
-        if self._call is not None:
-            self._call.cancel()  # type: ignore[no-untyped-call]
-        self._changed.notify_all()
+        self._closing = self._aborted = True
+        self._state.notify()
 
     def settled(self) -> bool:
         """Say whether all that can be sent now has been, and was acknowledged."""
@@ -154,31 +196,45 @@ class Stream:
 
     # What is sent.
 
-    def _requests(self) -> Iterator[session_pb2.SessionRequest]:
+    async def _send(self, call: Any) -> None:
+        try:
+            await call.write(session_pb2.SessionRequest(hello=self._hello()))
+            while (request := await self._await_request()) is not None:
+                await call.write(request)
+            await call.done_writing()
+        except (grpc.RpcError, asyncio.InvalidStateError):
+            # The call has ended: its reader finds out why.
+            return
+        except Exception:
+            self._ended = True
+            self._state.notify()
+            raise
+
+    def _hello(self) -> session_pb2.Hello:
         hello = session_pb2.Hello()
         hello.CopyFrom(self._state.hello)
         for run_id, end in itertools.islice(self._state.spool.positions().items(), _HELLO_RUNS):
             hello.runs.add(run_id=run_id, seq=end)
-        yield session_pb2.SessionRequest(hello=hello)
-        while (request := self._await_request()) is not None:
-            yield request
+        return hello
 
-    def _await_request(self) -> session_pb2.SessionRequest | None:
+    async def _await_request(self) -> session_pb2.SessionRequest | None:
         """Return what is to be sent next as soon as it may be; None ends the stream."""
+        # To come here for the next means that the transport took the last.
         with self._changed:
-            # To be asked for the next means that the transport took the last.
             self.parked = True
-            self._changed.notify_all()
-            while not self._closing and not self._ended:
+        self._state.notify()
+        while not self._closing:
+            with self._changed:
                 if self.greeted and not self._state.quiet and self._has_work():
                     self.parked = False
                     request = self._next_request()
                     # The deadline may have changed.
-                    self._changed.notify_all()
+                    self._state.notify()
                     return request
                 slow = self._slow_until - self._state.clock()
-                self._changed.wait(slow if slow > 0 and not self._state.quiet else None)
-            return None
+                left = slow if slow > 0 and not self._state.quiet else None
+            await self._state.pulse.wait(left)
+        return None
 
     def _has_work(self) -> bool:
         if self._state.heartbeat is not None:
@@ -222,21 +278,25 @@ class Stream:
 
     # What is received.
 
-    def _read(self, call: Iterator[session_pb2.SessionResponse]) -> None:
+    async def _read(self, call: Any) -> None:
         try:
-            for response in call:
+            while (response := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
+                # An acknowledgement deletes files: not while something is timed.
+                while self._state.quiet and not self._closing:
+                    await self._state.pulse.wait(None)
                 with self._changed:
-                    # An acknowledgement deletes files: not while something is timed.
-                    self._changed.wait_for(lambda: self._closing or not self._state.quiet)
                     self._handle(response)
-                    self._changed.notify_all()
-            self._lost("the collector ended the session")
+                self._state.notify()
+            code, details = await call.code(), await call.details()
+            if code is grpc.StatusCode.OK:
+                self._lost("the collector ended the session")
+            else:
+                self._lost(one_line(details or ""), code)
         except grpc.RpcError as error:
             self._lost(one_line(error.details() or ""), error.code())
         finally:
-            with self._changed:
-                self._ended = True
-                self._changed.notify_all()
+            self._ended = True
+            self._state.notify()
 
     def _lost(self, reason: str, code: grpc.StatusCode | None = None) -> None:
         """Note why the stream ended, unless it was meant to or that is known."""
@@ -293,19 +353,21 @@ class Stream:
                 reason,
             )
         self._state.rejections += rejected
+        # What wasn't sent can't have been committed, whatever the collector says.
+        next_seq = min(ack.next_seq, self._next.get(ack.run_id, 0))
         left = []
         for run_id, begin, end in self._outstanding:
-            if run_id != ack.run_id or begin >= ack.next_seq:
+            if run_id != ack.run_id or begin >= next_seq:
                 left.append((run_id, begin, end))
                 continue
-            self._state.delivered += min(end, ack.next_seq) - begin
-            if end > ack.next_seq:
-                left.append((run_id, ack.next_seq, end))
+            self._state.delivered += min(end, next_seq) - begin
+            if end > next_seq:
+                left.append((run_id, next_seq, end))
         self._outstanding = left
         self._waiting_since = self._state.clock()
         self._state.strikes = max(self._state.strikes - 1, 0)
         self.progressed = True
-        self._state.spool.ack(ack.run_id, ack.next_seq)
+        self._state.spool.ack(ack.run_id, next_seq)
 
 
 def one_line(text: str) -> str:

@@ -71,6 +71,8 @@ class Collector(session_pb2_grpc.CollectorServiceServicer):
             response = self.before(batch)
             if response is not None:
                 yield response
+                if response.HasField("close"):
+                    return
             for record in batch.records:
                 self.received[batch.run_id, record.seq] += 1
                 self.stored.setdefault((batch.run_id, record.seq), record.SerializeToString())
@@ -249,9 +251,10 @@ def test_a_collector_that_claims_what_it_cant_have_loses_nothing(served: Served,
     with opened(served.address, spool) as session:
         session.plan(5)
         assert soon(lambda: not spool.unacknowledged())
-        spool.append(RUN, content(1))
+        for number in range(1, 300):
+            spool.append(RUN, content(number))
         assert soon(lambda: not spool.unacknowledged())
-    assert served.collector.subjects() == ["s00001"]
+    assert served.collector.subjects() == [f"s{number:05}" for number in range(1, 300)]
 
 
 def test_batches_keep_to_the_collectors_limits(served: Served) -> None:
