@@ -58,6 +58,14 @@ def board(connection: Connection, fingerprint: str = FINGERPRINT, **other: Any) 
                 "provenance": "sysfs",
             },
             {
+                "level": 1,
+                "kind": "data",
+                "size_bytes": 32 << 10,
+                "line_bytes": 64,
+                "shared_cpus": [1],
+                "provenance": "sysfs",
+            },
+            {
                 "level": 2,
                 "kind": "unified",
                 "size_bytes": 1 << 20,

@@ -72,8 +72,8 @@ def test_the_ceilings_are_those_of_the_fit(site: Any, paths: dict[str, str]) -> 
 def test_a_device_shows_its_caches_with_where_they_are_known_from(site: Any, paths: dict[str, str]) -> None:
     (table,) = [table for table in site.page(paths["device"]).tables if table[0][0] == "Level"]
     assert table[1:] == [
-        ["L1", "data", "32 KiB", "64", "0", "sysfs"],
-        ["L2", "unified", "1 MiB", "\N{EN DASH}", "0-3", "core-table"],
+        ["L1", "data", "32 KiB", "64", "2", "0-1", "sysfs"],
+        ["L2", "unified", "1 MiB", "\N{EN DASH}", "1", "0-3", "core-table"],
     ]
 
 

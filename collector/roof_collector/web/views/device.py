@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row
@@ -130,9 +131,26 @@ def device_page(store: StoreDep, query: QueryDep, fingerprint: NameDep) -> View:
         "ceilings": (CEILINGS, TablePage(ceilings, len(ceilings))),
         "bandwidth": (BANDWIDTH, kernels),
     }
-    return View("device.html", device.model or device.hostname or "Device", document, tables, query)
+    return View(
+        "device.html",
+        device.model or device.hostname or "Device",
+        document,
+        tables,
+        query,
+        {"caches": _alike(device.caches)},
+    )
 
 
 def _identity(device: Row[Any]) -> dict[str, Any]:
     fields = device._mapping
     return {name: fields[name] for name in _IDENTITY} | {"core_kinds": core_kinds(device.clusters)}
+
+
+def _alike(caches: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], int, list[int]]]:
+    """Return one of each kind of cache, how many there are, and the CPUs that have one."""
+    kinds: dict[tuple[Any, ...], tuple[dict[str, Any], int, list[int]]] = {}
+    for cache in caches:
+        key = tuple(cache.get(name) for name in ("level", "kind", "size_bytes", "line_bytes", "provenance"))
+        first, count, cpus = kinds.get(key, (cache, 0, []))
+        kinds[key] = (first, count + 1, cpus + list(cache.get("shared_cpus") or ()))
+    return list(kinds.values())

@@ -70,7 +70,7 @@ function roofSeries(roof, [left, right], [bottom], theme) {
       { value: [start, start * roof.bytes_per_s], symbolSize: 0 },
       { value: [middle, middle * roof.bytes_per_s], symbolSize: 0, label: label(`DRAM ${si(roof.bytes_per_s, "B/s")}`, "left", { offset: [-4, -8] }) },
       { value: [roof.ridge, roof.flops_per_s], symbolSize: 7, label: label(`ridge ${si(roof.ridge, "FLOP/B")}`, "top") },
-      { value: [right, roof.flops_per_s], symbolSize: 0, label: label(`peak ${si(roof.flops_per_s, "FLOP/s")}`, "top", { align: "right" }) },
+      { value: [right, roof.flops_per_s], symbolSize: 0, label: label(`peak ${si(roof.flops_per_s, "FLOP/s")}`, "top", { align: "right", offset: [0, -12] }) },
     ],
   };
 }
