@@ -75,7 +75,7 @@ def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
-            for inner in ([attribute.g] if attribute.HasField("g") else list(attribute.graphs)):
+            for inner in [attribute.g] if attribute.HasField("g") else list(attribute.graphs):
                 yield from graphs_of(inner)
 
 
@@ -116,6 +116,10 @@ class Executed:
             directions, rows, width = self.weights.get(node.input[1]) or ins[1]
             hidden = attributes["hidden_size"]
             return ins[0][0] * ins[0][1] * directions * rows * (width + hidden)
+        if kind == "DynamicQuantizeLSTM":
+            directions, width, columns = self.weights.get(node.input[1]) or ins[1]
+            hidden = attributes["hidden_size"]
+            return ins[0][0] * ins[0][1] * directions * columns * (width + hidden)
         if kind == "Einsum":
             raise NotImplementedError(kind)
         return 0
@@ -140,7 +144,9 @@ def executed_macc(model: onnx.ModelProto, feeds: dict[str, Any]) -> int:
     return sum(
         executed.macc(event)
         for event in events
-        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time") and "op_name" in event["args"]
+        if event.get("cat") == "Node"
+        and event["name"].endswith("_kernel_time")
+        and "op_name" in event["args"]
     )
 
 
@@ -159,8 +165,15 @@ def big_graph(nodes: int) -> onnx.ModelProto:
         norm = [numpy_helper.from_array(np.ones(16, np.float32), f"s{block}_{part}") for part in range(4)]
         stored += [w, *norm]
         made += [
-            helper.make_node("Conv", [x, w.name], [f"c{block}"], f"conv{block}", pads=[1] * 4, kernel_shape=[3, 3]),
-            helper.make_node("BatchNormalization", [f"c{block}", *(each.name for each in norm)], [f"b{block}"], f"bn{block}"),
+            helper.make_node(
+                "Conv", [x, w.name], [f"c{block}"], f"conv{block}", pads=[1] * 4, kernel_shape=[3, 3]
+            ),
+            helper.make_node(
+                "BatchNormalization",
+                [f"c{block}", *(each.name for each in norm)],
+                [f"b{block}"],
+                f"bn{block}",
+            ),
             helper.make_node("Relu", [f"b{block}"], [f"r{block}"], f"relu{block}"),
             helper.make_node("Add", [f"r{block}", x], [f"a{block}"], f"add{block}"),
             helper.make_node("Relu", [f"a{block}"], [f"y{block}"], f"out{block}"),
@@ -227,7 +240,12 @@ def truths() -> Iterator[tuple[str, Path, int, int | str]]:
     expected = json.loads((GRAPHS / "expected.json").read_text())
     for name, wanted in expected.items():
         path = GRAPHS / f"{name}.onnx"
-        yield name, path, wanted["macc"], guarded(lambda p=path, w=wanted: analyze(load_model(p), bind=w["bind"]).totals.macc)
+        yield (
+            name,
+            path,
+            wanted["macc"],
+            guarded(lambda p=path, w=wanted: analyze(load_model(p), bind=w["bind"]).totals.macc),
+        )
     light = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     folders = [light, *([Path(os.environ["MODELS"])] if "MODELS" in os.environ else [])]
     for path in sorted(path for folder in folders for path in folder.rglob("*.onnx")):
@@ -262,14 +280,21 @@ def main() -> None:
             macc = None if found is None else found["macc"]
             cells.append("refused" if macc is None else "exact" if macc == true else f"{macc:.4g}")
         shown = counted if isinstance(counted, int) else "refused"
-        print(f"{name[:33]:34}{true:>18,}{shown:>18}  " + "".join(f"{cell:>16}" for cell in cells), flush=True)
+        print(
+            f"{name[:33]:34}{true:>18,}{shown:>18}  " + "".join(f"{cell:>16}" for cell in cells), flush=True
+        )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "big.onnx"
         path.write_bytes(big_graph(2000).SerializeToString())
         own = min(timed(path) for _ in range(5))
-        others = {each: found["seconds"] for each in PEERS if (found := peer(each, path, rounds=3)) is not None}
+        others = {
+            each: found["seconds"] for each in PEERS if (found := peer(each, path, rounds=3)) is not None
+        }
     fastest = min(others.values(), default=None)
-    print(f"2,000 nodes: roofline {own:.3f} s, " + ", ".join(f"{name} {value:.3f} s" for name, value in others.items()))
+    print(
+        f"2,000 nodes: roofline {own:.3f} s, "
+        + ", ".join(f"{name} {value:.3f} s" for name, value in others.items())
+    )
     print(
         json.dumps(
             {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import GraphProto
 
+from roof_agent.errors import UsageError
 from roof_collector.analysis.node import Branch, Cost, InvalidNodeError, Node
 from roof_collector.analysis.rules.registry import rule
 from roof_collector.analysis.rules.shapes import axis_of
@@ -16,24 +17,35 @@ ENDLESS = 1 << 31
 
 @rule("If")
 def if_(node: Node) -> Cost:
-    """Count both branches and report the worst; a condition that is known decides instead."""
-    counted = [node.subgraphs.count(name, node.graph(f"{name}_branch"), []) for name in ("then", "else")]
+    """Count both branches and report the worst; a condition that is known decides instead.
+
+    A branch that contradicts the shapes at hand can't be taken: exporters leave such ones behind
+    (one spelling for each rank of an input).
+    """
+    counted: dict[str, tuple[Branch, list[Tensor]]] = {}
+    refusals: list[UsageError] = []
+    for name in ("then", "else"):
+        try:
+            counted[name] = node.subgraphs.count(name, node.graph(f"{name}_branch"), [])
+        except UsageError as error:
+            refusals.append(error)
     condition = node.input(0).value
-    branches = [branch for branch, _ in counted]
     if condition is not None and condition.size == 1 and condition.dtype != object:
-        chosen = 0 if bool(condition.reshape(-1)[0]) else 1
-        note = f"the condition is known: the {branches[chosen].name} branch"
+        chosen = "then" if bool(condition.reshape(-1)[0]) else "else"
+        note = f"the condition is known: {chosen}"
     else:
-        chosen = 0 if _weight(branches[0]) >= _weight(branches[1]) else 1
-        note = f"worst branch: {branches[chosen].name}"
-    outputs = counted[chosen][1]
+        chosen = max(counted, key=lambda name: _weight(counted[name][0]), default="")
+        note = f"worst branch: {chosen}" if len(counted) == 2 else f"only possible branch: {chosen}"
+    if chosen not in counted:
+        raise refusals[0]
+    branch, outputs = counted[chosen]
     return Cost(
         [Tensor(out.dtype, out.shape, out.value, items=out.items) for out in outputs],
         "control",
-        branches[chosen].macc,
-        branches[chosen].other_ops,
-        body=(branches[chosen], 1),
-        branches=tuple(branches),
+        branch.macc,
+        branch.other_ops,
+        body=(branch, 1),
+        branches=tuple(each for each, _ in counted.values()),
         note=note,
     )
 
