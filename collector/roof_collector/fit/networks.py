@@ -14,21 +14,36 @@ class CountedLayer(Protocol):
     """What is needed of a counted layer of the executed graph; `index` is its node's position."""
 
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """Position of the node in the executed graph."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name there; may be empty or shared."""
+
     @property
-    def op_type(self) -> str: ...
+    def op_type(self) -> str:
+        """Its operator."""
+
     @property
-    def layer_class(self) -> str: ...
+    def layer_class(self) -> str:
+        """What kind of kernel the runtime runs it with."""
+
     @property
-    def macc(self) -> int: ...
+    def macc(self) -> int:
+        """Multiply-accumulates."""
+
     @property
-    def flops(self) -> int: ...
+    def flops(self) -> int:
+        """Operations: 2*macc + other_ops."""
+
     @property
-    def memory_bytes(self) -> int: ...
+    def memory_bytes(self) -> int:
+        """Bytes moved with every cache ignored."""
+
     @property
-    def intensity(self) -> float | None: ...
+    def intensity(self) -> float | None:
+        """FLOP/byte, None where no byte is moved."""
 
 
 @dataclass(frozen=True)
