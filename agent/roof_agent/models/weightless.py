@@ -20,7 +20,7 @@ from roof_agent.models.filling import chunks
 from roof_agent.models.kept import Scope
 from roof_agent.models.tensors import BITS, elements, flattened, is_bare, parameter_bytes, stored
 
-__all__ = ["MARK", "digest", "fill", "is_weightless", "parameter_bytes", "strip", "write"]
+__all__ = ["MARK", "digest", "fill", "is_weightless", "parameter_bytes", "stored", "strip", "write"]
 
 MARK = "roofline.weightless"
 

@@ -9,7 +9,7 @@ from roof_agent.platform.capabilities import missing_for_networks
 from roof_agent.probes import PlanContext, Probe, Reading, Task, register
 
 # Unprofiled repetitions; the profiled ones have half of it.
-_BUDGETS = {"quick": (1.5, 10), "default": (4.0, 15), "rigorous": (15.0, 40)}
+_BUDGETS = {"quick": (1.5, 10, 0.2), "default": (4.0, 15, 0.5), "rigorous": (15.0, 40, 0.5)}
 # The runtime's import, weights, two sessions, warm-ups.
 _OVERHEAD_SECONDS = 2.5
 
@@ -37,7 +37,7 @@ class Network(Probe):
             raise Unavailable(
                 "no network to measure: give one with --model, or a collector has them in its plan"
             )
-        budget_seconds, repetitions = _BUDGETS[context.preset]
+        budget_seconds, repetitions, warmup_seconds = _BUDGETS[context.preset]
         return [
             Task(
                 probe=self.name,
@@ -54,6 +54,7 @@ class Network(Probe):
                     "memory_bytes": context.memory_bytes,
                     "budget_seconds": budget_seconds,
                     "min_repetitions": repetitions,
+                    "warmup_seconds": warmup_seconds,
                 },
                 seconds=1.5 * budget_seconds + _OVERHEAD_SECONDS,
             )

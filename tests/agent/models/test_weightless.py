@@ -8,7 +8,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from roof_agent.models.runtime import name_nodes
+from roof_agent.models.network import name_apart
 from roof_agent.models.weightless import MARK, digest, fill, parameter_bytes, strip
 
 
@@ -56,7 +56,7 @@ def test_the_model_given_is_left_alone(model: onnx.ModelProto) -> None:
 
 def test_a_filled_network_runs_and_its_numbers_are_tame(model: onnx.ModelProto) -> None:
     filled = fill(strip(model))
-    name_nodes(filled)  # The runtime refuses two nodes of one name.
+    name_apart(filled)  # The runtime refuses two nodes of one name.
     for name, array in floats(filled):
         if np.issubdtype(array.dtype, np.floating) and name != "low":
             assert np.all(np.abs(array) >= 1e-5), name

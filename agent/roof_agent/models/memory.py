@@ -1,0 +1,57 @@
+"""How much memory a network takes, told from its graph before it is loaded."""
+
+from __future__ import annotations
+
+import resource
+
+import onnx
+from onnx import shape_inference
+
+from roof_agent.models.tensors import BITS, parameter_bytes
+
+# The interpreter with onnx and onnxruntime, and what a session allocates besides tensors.
+BASE_BYTES = 140 << 20
+# The weights as they are read, and as the runtime lays them out for its kernels.
+_WEIGHT_COPIES = 2.2
+# Arenas grow in powers of two and keep what fragments leave.
+_ARENA = 1.5
+
+
+def estimate_bytes(model: onnx.ModelProto) -> int:
+    """Return the peak that measuring a (weightless) network is expected to reach."""
+    return int(BASE_BYTES + _WEIGHT_COPIES * parameter_bytes(model) + _ARENA * peak_activation_bytes(model))
+
+
+def peak_activation_bytes(model: onnx.ModelProto) -> int:
+    """Return the most bytes of activations alive at once, nodes run in their order; open dims count as 1.
+
+    Only tensors whose dims can be inferred count.
+    """
+    try:
+        graph = shape_inference.infer_shapes(model, data_prop=True).graph
+    except (shape_inference.InferenceError, RuntimeError, ValueError):
+        return 0
+    sizes = {value.name: _bytes(value) for value in (*graph.value_info, *graph.output, *graph.input)}
+    last = {name: index for index, node in enumerate(graph.node) for name in node.input}
+    last |= {value.name: len(graph.node) for value in graph.output}
+    alive = sum(_bytes(value) for value in graph.input)
+    peak = alive
+    for index, node in enumerate(graph.node):
+        alive += sum(sizes.get(name, 0) for name in node.output)
+        peak = max(peak, alive)
+        alive -= sum(
+            sizes.get(name, 0) for name in {*node.input, *node.output} if last.get(name, index) == index
+        )
+    return peak
+
+
+def peak_rss_bytes() -> int:
+    """Return the most memory that this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _bytes(value: onnx.ValueInfoProto) -> int:
+    bits = BITS.get(value.type.tensor_type.elem_type, 0)
+    for dim in value.type.tensor_type.shape.dim:
+        bits *= max(dim.dim_value, 1)
+    return bits // 8
