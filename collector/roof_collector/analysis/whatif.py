@@ -64,7 +64,7 @@ class Row:
 
 def alternatives(conv: Convolution, questions: Questions, device: Datasheet) -> list[Row]:
     """Return the plain convolution and what was asked for, each on the device."""
-    roofline, _ = _roofline(device, BASE_TYPE)
+    roofline, _ = roofline_at(device, BASE_TYPE)
     base = plain(conv, BASE_TYPE)
     variants = [
         base,
@@ -88,8 +88,8 @@ def alternatives(conv: Convolution, questions: Questions, device: Datasheet) -> 
 
 
 def _row(variant: Variant, base: Variant, device: Datasheet) -> Row:
-    roofline, peak_type = _roofline(device, variant.element_type)
-    base_seconds = base.seconds(_roofline(device, base.element_type)[0])
+    roofline, peak_type = roofline_at(device, variant.element_type)
+    base_seconds = base.seconds(roofline_at(device, base.element_type)[0])
     seconds = variant.seconds(roofline)
     return Row(
         name=variant.name,
@@ -109,7 +109,7 @@ def _row(variant: Variant, base: Variant, device: Datasheet) -> Row:
     )
 
 
-def _roofline(device: Datasheet, element_type: str) -> tuple[Roofline, str]:
+def roofline_at(device: Datasheet, element_type: str) -> tuple[Roofline, str]:
     """Return the ceilings at the type; at the base type's or the headline's peak where none is stated."""
     for candidate in (element_type, BASE_TYPE):
         if device.states(candidate):
@@ -119,7 +119,7 @@ def _roofline(device: Datasheet, element_type: str) -> tuple[Roofline, str]:
 
 def _tiled(conv: Convolution, cache_bytes: int, device: Datasheet, rows: Sequence[Row]) -> list[Row]:
     """Return the alternatives of several layers with what is between them kept in cache."""
-    roofline, _ = _roofline(device, BASE_TYPE)
+    roofline, _ = roofline_at(device, BASE_TYPE)
     layers = {"bottleneck": bottleneck_layers(conv), "depthwise separable": separable_layers(conv)}
     return [
         _tiled_row(

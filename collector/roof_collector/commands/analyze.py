@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roof_agent.units import format_si
-from roof_collector.commands import Subparsers, add_json, options
+from roof_collector.commands import Subparsers, add_json, counting, options
 
 if TYPE_CHECKING:
     from roof_collector.analysis import Analysis, Layer
@@ -20,23 +20,23 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the verb."""
     words = "count a network: params, operations, bytes and intensity, layer by layer"
     parser = subparsers.add_parser("analyze", help=words, description=words)
-    options.add_model(parser, fusion="none")
-    options.add_listing(parser, SORTS)
+    counting.add_model(parser, fusion="none")
+    counting.add_listing(parser, SORTS)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Count and print."""
-    analysis = options.analysis_of(arguments)
+    analysis = counting.analysis_of(arguments)
     if arguments.json:
         document = analysis.to_json()
-        document["layers"] = [layer.to_json() for layer in options.listed(arguments, analysis.layers)]
+        document["layers"] = [layer.to_json() for layer in counting.listed(arguments, analysis.layers)]
         options.print_json(document)
     else:
         shown = [layer for layer in analysis.layers if arguments.all or costs(layer)]
-        _print(analysis, options.listed(arguments, shown))
-    return options.exit_code(arguments, analysis)
+        _print(analysis, counting.listed(arguments, shown))
+    return counting.exit_code(arguments, analysis)
 
 
 def _print(analysis: Analysis, layers: Sequence[Layer]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from roof_agent.errors import UsageError
 from roof_agent.units import format_si
-from roof_collector.commands import Subparsers, add_json, analyze, options
+from roof_collector.commands import Subparsers, add_json, analyze, counting, options
 
 if TYPE_CHECKING:
     from roof_collector.analysis import Analysis, Layer
@@ -38,7 +38,7 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the verb."""
     words = "predict how long a network takes on a device, layer by layer"
     parser = subparsers.add_parser("predict", help=words, description=words)
-    options.add_model(parser, fusion="basic")
+    counting.add_model(parser, fusion="basic")
     group = parser.add_argument_group("the device")
     group.add_argument(
         "--profile", required=True, metavar="P",
@@ -49,8 +49,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "--peak", type=options.one_element_type, metavar="T",
         help="the peak at this element type (default: that of --dtype, else the data sheet's headline)",
     )  # fmt: skip
-    options.add_listing(parser, SORTS)
-    options.add_drawing(parser)
+    counting.add_listing(parser, SORTS)
+    counting.add_drawing(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -60,15 +60,15 @@ def run(arguments: argparse.Namespace) -> int:
     device = _device(arguments.profile)
     peak = _peak(device, arguments)
     roofline = device.roofline(peak.element_type)
-    analysis = options.analysis_of(arguments).require_numbers()
+    analysis = counting.analysis_of(arguments).require_numbers()
     layers = predicted(analysis, roofline)
     if arguments.json:
-        options.print_json(_document(analysis, options.listed(arguments, layers), layers, device, peak))
+        options.print_json(_document(analysis, counting.listed(arguments, layers), layers, device, peak))
     else:
         shown = [found for found in layers if arguments.all or analyze.costs(found.layer)]
-        _print(analysis, options.listed(arguments, shown), layers, device, peak)
+        _print(analysis, counting.listed(arguments, shown), layers, device, peak)
     _draw(arguments, layers, roofline, f"{analysis.model.name} on {device.title}")
-    return options.exit_code(arguments, analysis)
+    return counting.exit_code(arguments, analysis)
 
 
 def predicted(analysis: Analysis, roofline: Roofline) -> list[Predicted]:
@@ -177,4 +177,4 @@ def _draw(arguments: argparse.Namespace, layers: Sequence[Predicted], roofline: 
         for found in sorted(layers, key=lambda found: -found.seconds)
         if found.layer.intensity and found.seconds
     ]
-    options.draw(arguments, points, roofline, title)
+    counting.draw(arguments, points, roofline, title)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from roof_agent.units import format_si
-from roof_collector.commands import Subparsers, options
+from roof_collector.commands import Subparsers, counting, options
 
 if TYPE_CHECKING:
     from roof_collector.analysis.devices import Datasheet
@@ -39,7 +39,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--json", action="store_const", const="json", dest="format", help="the same as --format json"
     )
-    options.add_drawing(parser)
+    counting.add_drawing(parser)
     parser.set_defaults(run=run)
 
 
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     {"text": _text, "csv": _csv, "json": _json, "markdown": _markdown}[arguments.format](rows, devices)
     points = [Point(row["model"], row["ideal_intensity"]) for row in rows if row["ideal_intensity"]]
     arguments.json = arguments.format != "text"
-    options.draw(arguments, points, devices[0].roofline(), f"the zoo on {devices[0].title}")
+    counting.draw(arguments, points, devices[0].roofline(), f"the zoo on {devices[0].title}")
     return 0
 
 
