@@ -133,7 +133,7 @@ class Writer:
                 delay = min(2 * delay, longest)
             except (DBAPIError, OverflowError, ValueError) as error:
                 if len(jobs) == 1:
-                    log.error("the database refused what passed validation: %s", _cause(error))
+                    log.warning("the database refused what passed validation: %s", _cause(error))
                 return self._commit_apart(jobs, error)
             else:
                 self._say_trouble("")
