@@ -78,7 +78,7 @@ def measure(task: Task) -> Reading:
             warmup,
             Path(folder),
         )
-    executed, executed_digest = weightless.digest(_canonical(profile.executed))
+    executed, executed_digest = weightless.digest(_canonical(profile.executed, feeds))
     models = list(parts(ModelRef(task.subject, executed_digest, len(executed)), executed))
     if not settings["weightless"]:
         models += parts(ModelRef(task.subject, written_digest, len(written)), written)
@@ -169,8 +169,11 @@ def name_apart(model: onnx.ModelProto) -> bool:
     return renamed
 
 
-def _canonical(executed: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the executed graph weightless, its tensors in one order: the runtime's is a hash table's."""
+def _canonical(executed: onnx.ModelProto, feeds: inputs.Feeds) -> onnx.ModelProto:
+    """Return the executed graph weightless, with the dims that its inputs had.
+
+    Its tensors go in one order: the runtime's is a hash table's.
+    """
     bare = weightless.strip(executed)
     tensors = sorted(bare.graph.initializer, key=lambda tensor: tensor.name)
     values = sorted(bare.graph.value_info, key=lambda value: value.name)
@@ -178,6 +181,10 @@ def _canonical(executed: onnx.ModelProto) -> onnx.ModelProto:
     del bare.graph.value_info[:]
     bare.graph.initializer.extend(tensors)
     bare.graph.value_info.extend(values)
+    for value in bare.graph.input:
+        shape = value.type.tensor_type.shape
+        del shape.dim[:]
+        shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in feeds[value.name].shape)
     return bare
 
 
