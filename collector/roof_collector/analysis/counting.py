@@ -7,6 +7,7 @@ reads and writes, params by distinct constants.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import cast
 
 from onnx import ModelProto
@@ -20,7 +21,7 @@ from roof_collector.analysis.peak import peak_bytes
 from roof_collector.analysis.result import Analysis, BranchCounts, Layer, ModelInfo, TensorShape, Totals
 from roof_collector.analysis.row import Row
 from roof_collector.analysis.symbols import Dim, symbols_of
-from roof_collector.analysis.tensor import TYPE_NAMES, Root, Tensor
+from roof_collector.analysis.tensor import TYPE_NAMES, Root, Shape
 
 
 def analyze(
@@ -91,8 +92,8 @@ def _layer(row: Row) -> Layer:
         op_type=row.op_type,
         domain=row.domain,
         layer_class=row.cost.kind,
-        inputs=tuple(_shape(tensor) for tensor in row.inputs if tensor is not None),
-        outputs=tuple(_shape(tensor) for tensor in row.outputs if tensor.name),
+        inputs=tuple(_described(tensor.dtype, tensor.shape) for tensor in row.inputs if tensor is not None),
+        outputs=tuple(_described(tensor.dtype, tensor.shape) for tensor in row.outputs if tensor.name),
         fused=tuple(row.fused),
         rewrites=tuple(row.rewrites),
         note=row.cost.note,
@@ -113,13 +114,11 @@ def _branch(branch: Branch) -> BranchCounts:
     )
 
 
-def _shape(tensor: Tensor) -> TensorShape:
-    dims = tensor.shape
-    if dims is not None:
-        return TYPE_NAMES.get(tensor.dtype, "undefined"), tuple(
-            dim if isinstance(dim, int) else str(dim) for dim in dims
-        )
-    return TYPE_NAMES.get(tensor.dtype, "undefined"), None
+@lru_cache(maxsize=1 << 12)
+def _described(dtype: int, shape: Shape | None) -> TensorShape:
+    # Many tensors of a network share few shapes.
+    name = TYPE_NAMES.get(dtype, "undefined")
+    return name, None if shape is None else tuple(dim if isinstance(dim, int) else str(dim) for dim in shape)
 
 
 def _open(row: Row) -> set[str]:

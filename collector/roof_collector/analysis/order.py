@@ -10,9 +10,7 @@ from onnx import AttributeProto, GraphProto, NodeProto
 from roof_agent.errors import UsageError
 
 
-def in_order(
-    nodes: Sequence[NodeProto], outside: Callable[[str], object | None]
-) -> Iterator[tuple[int, NodeProto]]:
+def in_order(nodes: Sequence[NodeProto], outside: Callable[[str], bool]) -> Iterator[tuple[int, NodeProto]]:
     """Yield (index in the file, node) so that what a node reads is made before it.
 
     UsageError for a tensor that two nodes make, for one that nothing makes, and for a cycle.
@@ -21,7 +19,10 @@ def in_order(
     sorted_already = True
     for index, node in enumerate(nodes):
         if sorted_already:
-            sorted_already = all(not name or name in made or outside(name) is not None for name in node.input)
+            for name in node.input:
+                if name and name not in made and not outside(name):
+                    sorted_already = False
+                    break
         for name in node.output:
             if not name:
                 continue
@@ -32,12 +33,12 @@ def in_order(
 
 
 def _sorted(
-    nodes: Sequence[NodeProto], made: dict[str, int], outside: Callable[[str], object | None]
+    nodes: Sequence[NodeProto], made: dict[str, int], outside: Callable[[str], bool]
 ) -> Iterator[tuple[int, NodeProto]]:
     waiting: list[int] = []
     readers: dict[int, list[int]] = {}
     for index, node in enumerate(nodes):
-        missing = [name for name in node.input if name and name not in made and outside(name) is None]
+        missing = [name for name in node.input if name and name not in made and not outside(name)]
         if missing:
             raise UsageError(
                 f"node {index} ({node.op_type} {node.name}) reads {missing[0]!r}, which nothing makes"

@@ -149,10 +149,7 @@ def rank(value: Dim) -> int:
 
 def product(dims: Iterable[Dim]) -> Dim:
     """Return the product, 1 for none."""
-    result: Dim = 1
-    for dim in dims:
-        result = result * dim
-    return result
+    return math.prod(dims)
 
 
 def floor_divide(value: Dim, divisor: Dim) -> Dim:

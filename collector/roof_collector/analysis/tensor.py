@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,24 +65,48 @@ class Root:
     elements: Dim
 
 
-@dataclass(slots=True, eq=False)
 class Tensor:
     """One tensor. `shape` is None where not even the rank is known.
 
     `value` holds the elements where they are known and few: a numpy array, of dtype object where
-    some of them are polynomials. `constant` means made of constants alone; `roots` are these.
-    `stored` is the constant behind a DequantizeLinear, at its stored type; `items` are the tensors
-    of a sequence.
+    some of them are polynomials; `source` gives a stored tensor's when they are first asked for.
+    `constant` means made of constants alone; `roots` are these. `stored` is the constant behind a
+    DequantizeLinear, at its stored type; `items` are the tensors of a sequence.
     """
 
-    dtype: int
-    shape: Shape | None
-    value: npt.NDArray[Any] | None = None
-    name: str = ""
-    constant: bool = False
-    roots: tuple[Root, ...] = ()
-    stored: Tensor | None = None
-    items: tuple[Tensor, ...] | None = None
+    __slots__ = ("_source", "_value", "constant", "dtype", "items", "name", "roots", "shape", "stored")
+
+    def __init__(
+        self,
+        dtype: int,
+        shape: Shape | None,
+        value: npt.NDArray[Any] | None = None,
+        name: str = "",
+        *,
+        constant: bool = False,
+        items: tuple[Tensor, ...] | None = None,
+        source: Callable[[], npt.NDArray[Any] | None] | None = None,
+    ) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.name = name
+        self.constant = constant
+        self.items = items
+        self.roots: tuple[Root, ...] = ()
+        self.stored: Tensor | None = None
+        self._value = value
+        self._source = source
+
+    @property
+    def value(self) -> npt.NDArray[Any] | None:
+        """The known elements, None where they aren't known or too many."""
+        if self._source is not None:
+            self._value, self._source = self._source(), None
+        return self._value
+
+    @value.setter
+    def value(self, value: npt.NDArray[Any] | None) -> None:
+        self._value, self._source = value, None
 
     @property
     def elements(self) -> Dim | None:

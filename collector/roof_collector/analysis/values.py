@@ -19,9 +19,9 @@ MAX_DIM = 1 << 40
 def tensor_of(proto: TensorProto) -> Tensor:
     """Return a stored tensor. One with no data (a weightless model's) has dims and type alone."""
     dims = tuple(proto.dims)
-    if any(not 0 <= dim <= MAX_DIM for dim in dims):
+    if dims and not (min(dims) >= 0 and max(dims) <= MAX_DIM):
         raise InvalidNodeError(f"the tensor {proto.name!r} has the dims {list(dims)}")
-    return Tensor(proto.data_type, dims, _values(proto, dims), proto.name)
+    return Tensor(proto.data_type, dims, name=proto.name, source=lambda: _values(proto, dims))
 
 
 def _values(proto: TensorProto, dims: tuple[int, ...]) -> npt.NDArray[Any] | None:
