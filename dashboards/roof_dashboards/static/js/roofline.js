@@ -4,6 +4,8 @@ import { decade, percent, si } from "./format.js";
 
 const LARGEST = 34;
 const SMALLEST = 7;
+// Narrower than this there is no room for labels on the roof itself.
+const NARROW = 560;
 
 function themeOf(figure) {
   const style = getComputedStyle(figure);
@@ -53,10 +55,23 @@ function extent(values) {
   return [floorDecade(Math.min(...values)), ceilDecade(Math.max(...values))];
 }
 
-function roofSeries(roof, [left, right], [bottom], theme) {
+function roofLabels(roof) {
+  return {
+    bandwidth: `DRAM ${si(roof.bytes_per_s, "B/s")}`,
+    ridge: `ridge ${si(roof.ridge, "FLOP/B")}`,
+    peak: `peak ${si(roof.flops_per_s, "FLOP/s")}`,
+  };
+}
+
+function narrowTitle({ bandwidth, ridge, peak }) {
+  return `${bandwidth} · ${ridge}\n${peak}`;
+}
+
+function roofSeries(roof, [left, right], [bottom], theme, narrow) {
   const start = Math.max(left, bottom / roof.bytes_per_s);
   const middle = Math.sqrt(start * roof.ridge);
-  const label = (formatter, position, more = {}) => ({ show: true, formatter, position, color: theme.text, fontWeight: 600, textBorderColor: theme.card, textBorderWidth: 4, ...more });
+  const labels = roofLabels(roof);
+  const label = (formatter, position, more = {}) => ({ show: !narrow, formatter, position, color: theme.text, fontWeight: 600, textBorderColor: theme.card, textBorderWidth: 4, ...more });
   return {
     name: "roof",
     type: "line",
@@ -68,15 +83,16 @@ function roofSeries(roof, [left, right], [bottom], theme) {
     // Above the roof there is room: no layer but a fast convolution gets there.
     data: [
       { value: [start, start * roof.bytes_per_s], symbolSize: 0 },
-      { value: [middle, middle * roof.bytes_per_s], symbolSize: 0, label: label(`DRAM ${si(roof.bytes_per_s, "B/s")}`, "left", { offset: [-4, -8] }) },
-      { value: [roof.ridge, roof.flops_per_s], symbolSize: 7, label: label(`ridge ${si(roof.ridge, "FLOP/B")}`, "top") },
-      { value: [right, roof.flops_per_s], symbolSize: 0, label: label(`peak ${si(roof.flops_per_s, "FLOP/s")}`, "top", { align: "right", offset: [0, -12] }) },
+      { value: [middle, middle * roof.bytes_per_s], symbolSize: 0, label: label(labels.bandwidth, "left", { offset: [-4, -8] }) },
+      { value: [roof.ridge, roof.flops_per_s], symbolSize: 7, label: label(labels.ridge, "top") },
+      { value: [right, roof.flops_per_s], symbolSize: 0, label: label(labels.peak, "top", { align: "right", offset: [0, -12] }) },
     ],
   };
 }
 
-function options(figure, data, rows, shown) {
+function options(figure, data, rows, shown, narrow) {
   const theme = themeOf(figure);
+  const largestDot = narrow ? LARGEST / 1.6 : LARGEST;
   const roof = data.roofline;
   const x = extent([...rows.map((row) => row.intensity), ...(roof ? [roof.ridge] : [])]);
   const y = extent([...rows.map((row) => row.achieved_flops_per_s), ...(roof ? [roof.flops_per_s] : [])]);
@@ -91,7 +107,11 @@ function options(figure, data, rows, shown) {
   return {
     animation: false,
     textStyle: { fontFamily: getComputedStyle(figure).fontFamily },
-    grid: { left: 64, right: 22, top: 44, bottom: 56 },
+    grid: { left: narrow ? 48 : 64, right: 22, top: narrow ? 78 : 44, bottom: 56 },
+    title: {
+      show: narrow && Boolean(roof), text: roof ? narrowTitle(roofLabels(roof)) : "", top: 22, left: "center",
+      textStyle: { color: theme.text, fontSize: 11, lineHeight: 15 },
+    },
     legend: { data: classes, top: 0, type: "scroll", textStyle: { color: theme.text }, inactiveColor: theme.faint, pageTextStyle: { color: theme.faint }, pageIconColor: theme.text },
     tooltip: {
       trigger: "item", confine: true, backgroundColor: theme.card, borderColor: theme.line,
@@ -109,12 +129,12 @@ function options(figure, data, rows, shown) {
           .filter((row) => row.layer_class === layerClass)
           .map((row) => ({
             value: [row.intensity, row.achieved_flops_per_s],
-            symbolSize: Math.max(SMALLEST, LARGEST * Math.sqrt((row.share ?? 0) / largest)),
+            symbolSize: Math.max(SMALLEST, largestDot * Math.sqrt((row.share ?? 0) / largest)),
             itemStyle: shown.has(row.index) ? undefined : { opacity: 0.15 },
             layer: row,
           })),
       })),
-      ...(roof ? [roofSeries(roof, x, y, theme)] : []),
+      ...(roof ? [roofSeries(roof, x, y, theme, narrow)] : []),
     ],
   };
 }
@@ -160,10 +180,13 @@ async function draw(figure) {
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", "Roofline of the layers; the table below has the same figures");
   const chart = globalThis.echarts.init(canvas, null, { renderer: "canvas" });
-  const paint = () => chart.setOption(options(figure, data, rows, new Set(rowsByIndex.keys())), true);
+  const paint = () => chart.setOption(options(figure, data, rows, new Set(rowsByIndex.keys()), canvas.clientWidth < NARROW), true);
   paint();
   link(chart, rowsByIndex);
-  new ResizeObserver(() => chart.resize()).observe(canvas);
+  new ResizeObserver(() => {
+    chart.resize();
+    paint();
+  }).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   figure.dataset.drawn = "true";
 }
