@@ -146,6 +146,8 @@ def _remarks(document: NetworkDocument) -> Iterator[str]:
     network, totals = document.network, document.totals
     if network.problem:
         yield network.problem
+    if totals.uncounted:
+        yield f"{totals.uncounted} operators aren't counted: there is no rule for them"
     if totals.unjoined_seconds:
         yield f"{_seconds(totals.unjoined_seconds)} of the profile belong to no layer"
 
