@@ -120,13 +120,18 @@ def listed(arguments: argparse.Namespace, layers: Sequence[Any]) -> list[Any]:
 def analysis_of(arguments: argparse.Namespace) -> Analysis:
     """Return the counted MODEL; what has no counting rule is told on standard error."""
     _, analysis = counted(arguments, arguments.dtype)
+    warn_uncounted(analysis)
+    return analysis
+
+
+def warn_uncounted(analysis: Analysis) -> None:
+    """Say on standard error what the totals leave out."""
     if analysis.totals.uncounted:
         missing = sorted({layer.op_type for layer in analysis.layers if layer.uncounted})
         sys.stderr.write(
             f"roof-collector: {analysis.totals.uncounted} of {analysis.totals.layers} layers are not "
             f"counted ({', '.join(missing)}); the totals leave them out\n"
         )
-    return analysis
 
 
 def counted(arguments: argparse.Namespace, element_type: str | None) -> tuple[ModelProto, Analysis]:
