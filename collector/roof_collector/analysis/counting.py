@@ -6,9 +6,11 @@ reads and writes, params by distinct constants.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from onnx import ModelProto
 
@@ -20,7 +22,7 @@ from roof_collector.analysis.node import Branch
 from roof_collector.analysis.peak import peak_bytes
 from roof_collector.analysis.result import Analysis, BranchCounts, Layer, ModelInfo, TensorShape, Totals
 from roof_collector.analysis.row import Row
-from roof_collector.analysis.symbols import Dim, symbols_of
+from roof_collector.analysis.symbols import Dim, Poly
 from roof_collector.analysis.tensor import TYPE_NAMES, Root, Shape
 
 
@@ -43,14 +45,15 @@ def analyze(
     isn't valid or a name that it doesn't have.
     """
     engine = Engine(model, Inputs(bind or {}, shapes or {}, values or {}, batch))
-    try:
-        rows = engine.run()
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"the model isn't valid: {error}") from error
-    fuse(rows, fusion, engine.graph_outputs, residual_read=residual_read)
-    layers = tuple(_layer(row) for row in rows)
-    totals = _totals(rows, engine)
-    open_dims = sorted(set().union(*(_open(row) for row in rows))) if rows else []
+    with _uncollected():
+        try:
+            rows = engine.run()
+        except (UnicodeDecodeError, RecursionError) as error:
+            raise UsageError(f"the model isn't valid: {error}") from error
+        fuse(rows, fusion, engine.graph_outputs, residual_read=residual_read)
+        layers = tuple(_layer(row) for row in rows)
+        totals = _totals(rows, engine)
+        open_dims = sorted(set().union(*(_open(row) for row in rows)))
     info = ModelInfo(
         name=model.graph.name,
         producer=f"{model.producer_name} {model.producer_version}".strip(),
@@ -61,6 +64,18 @@ def analyze(
         symbols=tuple(open_dims),
     )
     return Analysis(info, totals, layers)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Hold the garbage collector: the walk makes many small objects that all live to its end."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
 
 
 def _totals(rows: Sequence[Row], engine: Engine) -> Totals:
@@ -81,12 +96,7 @@ def _totals(rows: Sequence[Row], engine: Engine) -> Totals:
 
 def _layer(row: Row) -> Layer:
     return Layer(
-        params=_elements(row.roots),
-        macc=_number(row.macc),
-        other_ops=_number(row.other_ops),
-        input_bytes=_number(row.input_bytes),
-        param_bytes=_number(row.param_bytes),
-        output_bytes=_number(row.output_bytes),
+        **_counts(row),
         index=row.index,
         name=row.name,
         op_type=row.op_type,
@@ -98,18 +108,25 @@ def _layer(row: Row) -> Layer:
         rewrites=tuple(row.rewrites),
         note=row.cost.note,
         uncounted=row.uncounted,
-        branches=tuple(_branch(branch) for branch in row.cost.branches),
+        branches=tuple(_branch(branch) for branch in row.cost.branches) if row.cost.branches else (),
     )
+
+
+def _counts(counted: Row | Branch) -> dict[str, Any]:
+    """Return the counts as `Counts` takes them; it types them as int and says why."""
+    return {
+        "params": _elements(counted.roots),
+        "macc": counted.macc,
+        "other_ops": counted.other_ops,
+        "input_bytes": counted.input_bytes,
+        "param_bytes": counted.param_bytes,
+        "output_bytes": counted.output_bytes,
+    }
 
 
 def _branch(branch: Branch) -> BranchCounts:
     return BranchCounts(
-        params=_elements(branch.roots),
-        macc=_number(branch.macc),
-        other_ops=_number(branch.other_ops),
-        input_bytes=_number(branch.input_bytes),
-        param_bytes=_number(branch.param_bytes),
-        output_bytes=_number(branch.output_bytes),
+        **_counts(branch),
         name=branch.name,
     )
 
@@ -122,8 +139,8 @@ def _described(dtype: int, shape: Shape | None) -> TensorShape:
 
 
 def _open(row: Row) -> set[str]:
-    counts: tuple[Dim, ...] = (row.macc, row.other_ops, row.input_bytes, row.param_bytes, row.output_bytes)
-    return set().union(*(symbols_of(count) for count in counts))
+    counts = (row.macc, row.other_ops, row.input_bytes, row.param_bytes, row.output_bytes)
+    return {name for count in counts if isinstance(count, Poly) for name in count.symbols()}
 
 
 def _elements(roots: Iterable[Root]) -> int:
@@ -131,6 +148,7 @@ def _elements(roots: Iterable[Root]) -> int:
 
 
 def _sum(values: Iterable[Dim]) -> int:
+    # Not sum(): it is typed for numbers alone.
     total: Dim = 0
     for value in values:
         total = total + value

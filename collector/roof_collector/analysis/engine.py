@@ -98,7 +98,7 @@ class Engine:
     def _count(
         self, proto: NodeProto, index: int, scope: Scope, place: Place, graph: GraphProto | None
     ) -> Row:
-        inputs = [scope.find(name) if name else None for name in proto.input]
+        inputs = [(scope.get(name) or scope.find(name)) if name else None for name in proto.input]
         domain = domain_of(proto.domain)
         version = self._version(domain, place)
         node = Node(proto, inputs, version, _Inside(self, scope, place, proto, index), place.attributes)

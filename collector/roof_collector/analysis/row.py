@@ -51,9 +51,10 @@ class Row:
         """Set the counts from the node's cost and the sizes of what it reads and writes."""
         cost = self.cost
         self.macc, self.other_ops, self.uncounted = cost.macc, cost.other_ops, cost.uncounted
-        self.roots = frozenset(
-            root for slot in cost.weights if slot < len(self.inputs) for root in _roots(self.inputs[slot])
-        )
+        if cost.weights:
+            self.roots = frozenset(
+                root for slot in cost.weights if slot < len(self.inputs) for root in _roots(self.inputs[slot])
+            )
         if cost.params is not None and self.roots:
             # Stored packed: as many elements as the weight has, not as its container has.
             self.roots = frozenset({Root(min(str(root.key) for root in self.roots), cost.params)})

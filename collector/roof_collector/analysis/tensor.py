@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +56,7 @@ NUMPY_TYPES: dict[int, type[np.generic]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(NamedTuple):
     """A stored constant that parameters are traced back to; `key` tells it from every other."""
 
     key: object
@@ -74,7 +72,10 @@ class Tensor:
     DequantizeLinear, at its stored type; `items` are the tensors of a sequence.
     """
 
-    __slots__ = ("_source", "_value", "constant", "dtype", "items", "name", "roots", "shape", "stored")
+    __slots__ = (
+        *("_elements", "_measured", "_source", "_value"),
+        *("constant", "dtype", "items", "name", "roots", "shape", "stored"),
+    )
 
     def __init__(
         self,
@@ -96,6 +97,8 @@ class Tensor:
         self.stored: Tensor | None = None
         self._value = value
         self._source = source
+        self._measured: Shape | None = None
+        self._elements: Dim | None = None
 
     @property
     def value(self) -> npt.NDArray[Any] | None:
@@ -111,12 +114,16 @@ class Tensor:
     @property
     def elements(self) -> Dim | None:
         """Number of elements, None where the rank is unknown."""
-        return None if self.shape is None else product(self.shape)
+        if self._measured is not self.shape:
+            self._measured = self.shape
+            self._elements = None if self.shape is None else product(self.shape)
+        return self._elements
 
     @property
     def nbytes(self) -> Dim | None:
         """Bytes, packed (two int4 a byte, rounded up); None where the rank is unknown."""
-        return None if self.shape is None else packed_bytes(product(self.shape), self.dtype)
+        elements = self.elements
+        return None if elements is None else packed_bytes(elements, self.dtype)
 
 
 def packed_bytes(elements: Dim, dtype: int) -> Dim:
