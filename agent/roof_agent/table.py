@@ -9,7 +9,7 @@ from roof_agent.units import format_si, quantity
 
 _BOLD, _DIM, _RED = 1, 2, 31
 # Parameters that tell rows apart; the others are in --json.
-_TELLING = ("store", "level", "isa", "optimization")
+_TELLING = ("store", "isa")
 
 Paint = Callable[[str, int], str]
 
@@ -18,9 +18,12 @@ def render(device: Device, measurements: Sequence[Measurement], *, color: bool =
     """Return the tables of a run, one a probe, then the ridge and what to know about the figures."""
     paint = _paint if color else _plain
     blocks = [_header(device, measurements)]
-    for probe in dict.fromkeys(measurement.probe for measurement in measurements):
-        own = [measurement for measurement in measurements if measurement.probe == probe]
-        blocks.append(_probe_table(probe, own, paint))
+    # What there are figures of comes first.
+    by_outcome = sorted(measurements, key=lambda found: found.outcome is not Outcome.OK)
+    for probe in dict.fromkeys(found.probe for found in by_outcome):
+        own = [found for found in measurements if found.probe == probe]
+        lines = [paint(probe, _BOLD), *_level_lines(own, paint), *_lines(own, paint), *_problems(own, paint)]
+        blocks.append("\n".join(lines))
     blocks += [text for text in (_ridge(measurements), _remarks(measurements, paint)) if text]
     return "\n\n".join(blocks) + "\n"
 
@@ -70,32 +73,78 @@ def _header(device: Device, measurements: Iterable[Measurement]) -> str:
     return "\n".join(lines)
 
 
-def _probe_table(probe: str, measurements: Sequence[Measurement], paint: Paint) -> str:
-    lines = [paint(probe, _BOLD)]
-    good = [found for found in measurements if found.outcome is Outcome.OK]
-    if good:
-        head = ("", "type", "threads", "best", "median", "95 % of the median", "n", "grade")
-        heading, *body = columns([head, *(_row(found) for found in good)])
-        lines.append(heading)
-        for line, found in zip(body, good, strict=True):
-            lines.append(line if found.grade is Grade.CLEAN else paint(line, _DIM))
+def _lines(measurements: Sequence[Measurement], paint: Paint) -> list[str]:
+    """Return a line for each result that isn't a point of a curve."""
+    good = [found for found in measurements if found.outcome is Outcome.OK and not _is_point(found)]
+    if not good:
+        return []
+    head = ("", "type", "threads", "best", "median", "95 % of the median", "n", "grade")
+    heading, *body = columns([head, *(_row(found) for found in good)])
+    lines = (
+        line if found.grade is Grade.CLEAN else paint(line, _DIM)
+        for line, found in zip(body, good, strict=True)
+    )
+    return [heading, *lines]
+
+
+def _is_point(measurement: Measurement) -> bool:
+    return "level" in measurement.parameters
+
+
+def _level_lines(measurements: Sequence[Measurement], paint: Paint) -> list[str]:
+    """Return a line for each curve: its best figure in each level of the memory."""
+    points = [
+        found
+        for found in measurements
+        if found.outcome is Outcome.OK and found.best is not None and found.parameters.get("level")
+    ]
+    if not points:
+        return []
+    levels = sorted({found.parameters["level"] for found in points}, key=lambda name: (name == "DRAM", name))
+    curves: dict[tuple[str, ...], list[Measurement]] = {}
+    for found in points:
+        curves.setdefault(_row_name(found), []).append(found)
+    rows = [("best in each level", "type", "threads", *levels)]
+    for name, curve in curves.items():
+        unit = quantity(curve[0].quantity)
+        choose = max if unit.higher_is_better else min
+        cells = []
+        for level in levels:
+            figures = [found.best for found in curve if found.parameters["level"] == level and found.best]
+            cells.append(unit.format(choose(figures)) if figures else "")
+        rows.append((*name, *cells))
+    heading, *body = columns(rows)
+    clean = [all(found.grade is Grade.CLEAN for found in curve) for curve in curves.values()]
+    lines = (line if fine else paint(line, _DIM) for line, fine in zip(body, clean, strict=True))
+    return [heading, *lines]
+
+
+def _problems(measurements: Sequence[Measurement], paint: Paint) -> list[str]:
+    """Return a line for each different reason for which there is no result."""
+    lines = []
     for found in measurements:
         if found.outcome is not Outcome.OK:
             what = " ".join(word for word in (found.subject, found.element_type) if word)
             line = f"{what + ' ' if what else ''}{found.outcome.value}: {found.reason}"
             lines.append(paint(line, _RED) if found.outcome is Outcome.FAILED else line)
-    return "\n".join(lines)
+    return list(dict.fromkeys(lines))
+
+
+def _row_name(measurement: Measurement) -> tuple[str, str, str]:
+    telling = (measurement.parameters.get(key, "") for key in _TELLING)
+    name = " ".join(word for word in (measurement.subject, *telling) if word)
+    fmas = measurement.parameters.get("fmas")
+    if fmas:
+        name += f" {fmas} multiply-adds"
+    return name, measurement.element_type, str(measurement.threads or "")
 
 
 def _row(measurement: Measurement) -> tuple[str, ...]:
     found = measurement.statistics
     assert found is not None
     unit = quantity(measurement.quantity)
-    telling = (measurement.parameters.get(key, "") for key in _TELLING)
     return (
-        " ".join(word for word in (measurement.subject, *telling) if word),
-        measurement.element_type,
-        str(measurement.threads or ""),
+        *_row_name(measurement),
         unit.format(measurement.best or 0.0),
         unit.format(found.median),
         f"{unit.format(found.ci_low)} .. {unit.format(found.ci_high)}",

@@ -83,7 +83,7 @@ def test_info_and_doctor(agent):
     assert document["conditions"]["memory_available_bytes"] > 0
     code, out, _ = agent("doctor")
     assert code == 0
-    assert "a run measures bandwidth" in out
+    assert "a run measures clock, bandwidth, peak" in out
     assert json.loads(agent("doctor", "--json")[1])["seconds"] > 0
 
 

@@ -9,7 +9,7 @@ from roof_agent import plan as planning
 from roof_agent.errors import MeasurementError, UsageError
 from roof_agent.platform.discovery import discover
 from roof_agent.probes import Probe, all_probes, choose, register
-from roof_agent.probes.bandwidth import array_bytes
+from roof_agent.probes.levels import array_bytes
 from roof_agent.records import Cluster, Device, Plan
 
 BOARDS = Path(__file__).parents[1] / "data" / "boards"

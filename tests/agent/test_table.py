@@ -64,6 +64,49 @@ def test_time_is_best_where_it_is_short():
     assert row.split()[2:6] == ["100.0", "ms", "200.0", "ms"]
 
 
+def point(subject, level, threads, best, grade=Grade.CLEAN, quantity="bytes_per_s", **parameters):
+    parameters = {"level": level, "working_set_bytes": "1", **parameters}
+    return ok(
+        "ladder", subject, quantity, [best, 0.9 * best], grade, threads=threads, parameters=parameters,
+        element_type="float32",
+    )  # fmt: skip
+
+
+def test_curves_are_shown_by_level():
+    points = [
+        point("read", "L1", 1, 9e9),
+        point("read", "L1", 1, 10e9),
+        point("read", "", 1, 7e9),
+        point("read", "L2", 1, 6e9),
+        point("read", "DRAM", 1, 2e9),
+        point("triad", "DRAM", 4, 3e9, store="plain"),
+    ]
+    lines = render(DEVICE, points).splitlines()
+    assert lines[3:7] == [
+        "ladder",
+        "best in each level     type  threads          L1          L2        DRAM",
+        "read                float32        1  10.00 GB/s  6.000 GB/s  2.000 GB/s",
+        "triad plain         float32        4                          3.000 GB/s",
+    ]
+
+
+def test_latency_is_best_where_it_is_short_and_sweeps_are_told_apart():
+    points = [
+        point("latency", "L1", 1, 2e-9, quantity="seconds"),
+        point("latency", "L1", 1, 1e-9, quantity="seconds"),
+    ]
+    row = next(line for line in render(DEVICE, points).splitlines() if line.startswith("latency"))
+    # The smaller of the two points' best repetitions.
+    assert row.split()[-2:] == ["900.0", "ps"] or row.split()[-2:] == ["0.9000", "ns"]
+    points = [point("sweep", "L1", 1, 1e9, fmas="1"), point("sweep", "L1", 1, 2e9, fmas="2")]
+    assert "sweep 2 multiply-adds" in render(DEVICE, points)
+
+
+def test_one_reason_is_said_once():
+    absent = Measurement("peak", "dot", "flops_per_s", Outcome.UNAVAILABLE, "int8", reason="no kernel")
+    assert render(DEVICE, [FMA, absent, absent]).count("dot int8 unavailable: no kernel") == 1
+
+
 def test_columns_align():
     assert columns([("a", "1"), ("long", "200")]) == ["a       1", "long  200"]
 

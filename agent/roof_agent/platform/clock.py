@@ -10,6 +10,7 @@ from roof_agent.kernels import Backend, Request, load
 # Some milliseconds: enough for 0.1 %, and nothing that warms the board up.
 _REPETITION_SECONDS = 0.001
 _REPETITIONS = 5
+_LEAST_CPU_SHARE = 0.98
 
 
 @functools.cache
@@ -21,7 +22,10 @@ def _backend() -> Backend | None:
 
 
 def clock_hz(cpu: int) -> float | None:
-    """Return a CPU's clock now, None without compiled kernels. In the measuring child alone."""
+    """Return a CPU's clock now, None without compiled kernels or where the CPU was never this process's.
+
+    In the measuring child alone.
+    """
     backend = _backend()
     if backend is None or not backend.isas("clock", ""):
         return None
@@ -39,5 +43,10 @@ def clock_hz(cpu: int) -> float | None:
         )
     except RoofError:
         return None
-    # Whatever disturbs a repetition makes it longer.
-    return found.steps / min(found.seconds)
+    # Whatever disturbs a repetition makes it longer; one that had to share its CPU says nothing.
+    own = [
+        seconds
+        for seconds, share in zip(found.seconds, found.cpu_shares, strict=True)
+        if share >= _LEAST_CPU_SHARE
+    ]
+    return found.steps / min(own) if own else None

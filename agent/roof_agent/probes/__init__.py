@@ -32,7 +32,7 @@ class Task:
     quantity: str
     threads: int
     cpus: tuple[int, ...]
-    seconds: float
+    seconds: float = 0.0
     element_type: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
     # What the child needs and nobody else: a model's path, budgets, sizes.
@@ -108,17 +108,18 @@ class PlanContext:
     models: tuple[LocalModel, ...] = ()
 
     @property
+    def kinds(self) -> tuple[tuple[int, ...], ...]:
+        """Return the CPUs to measure on by kind of core."""
+        groups = (tuple(cpu for cpu in self.cpus if cpu in cluster.cpus) for cluster in self.device.clusters)
+        return tuple(group for group in groups if group) or (self.cpus,)
+
+    @property
     def placements(self) -> tuple[tuple[int, ...], ...]:
         """Return the sets of CPUs to measure on: each thread count, and on mixed cores each kind too.
 
         One thread: on one core of each kind. All: each kind by itself, then all together.
         """
-        groups = [
-            group
-            for cluster in self.device.clusters
-            if (group := tuple(cpu for cpu in self.cpus if cpu in cluster.cpus))
-        ]
-        mixed = groups if len(groups) > 1 else []
+        mixed = self.kinds if len(self.kinds) > 1 else ()
         found: list[tuple[int, ...]] = []
         for threads in self.thread_counts:
             if threads == 1 and mixed:

@@ -4,75 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roof_agent.errors import MeasurementError
 from roof_agent.probes import PlanContext, Probe, Reading, Task, register
-from roof_agent.probes.kernel import BUDGETS, measure_kernel
+from roof_agent.probes.kernel import bytes_per_s, kernel_task, measure_kernel
+from roof_agent.probes.levels import array_bytes
 
-KERNELS = ("copy", "scale", "add", "triad")
-STORES = ("plain", "nontemporal")
+# Each kernel's arrays, and the kinds of store it is measured with. An update has read its line already,
+# so that there's nothing to gain from passing the cache by.
+ARRAYS = {"read": 1, "fill": 1, "copy": 2, "scale": 2, "add": 3, "triad": 3, "update": 2}
+BOTH = ("plain", "nontemporal")
+STORES = {"read": ("",), "fill": BOTH, "copy": BOTH, "scale": BOTH, "add": BOTH, "triad": BOTH}
+
 # STREAM's own type; the default preset adds the one that networks use.
 ELEMENT_TYPES = {"quick": ("float64",), "default": ("float64", "float32"), "rigorous": ("float64", "float32")}
-
-MIB = 1 << 20
-# STREAM's rule: each array at least four times the last cache.
-_CACHES = 4
-_SMALLEST_ARRAY_BYTES = 32 * MIB
-_ARRAYS = 3
-# Of what is available: a board must stay usable, and its OOM killer asleep.
-_MEMORY_SHARE = 0.25
-
-
-def array_bytes(last_level_cache_bytes: int | None, memory_bytes: int) -> int:
-    """Return each array's size: max(4 x last cache, 32 MiB), the three within a quarter of the memory.
-
-    Raises MeasurementError where that leaves less than two megabytes.
-    """
-    wanted = max(_CACHES * (last_level_cache_bytes or 0), _SMALLEST_ARRAY_BYTES)
-    allowed = int(memory_bytes * _MEMORY_SHARE) // _ARRAYS
-    size = min(wanted, allowed)
-    if size < 2 * MIB:
-        raise MeasurementError(
-            f"{memory_bytes // MIB} MiB of available memory are too few for arrays beyond a cache"
-        )
-    return size - size % 4096
+_QUICK = ("read", "copy", "scale", "add", "triad")
 
 
 @register
 class Bandwidth(Probe):
-    """STREAM's four kernels on arrays beyond every cache, with plain and non-temporal stores.
+    """STREAM's kernels and three more on arrays beyond every cache, with plain and non-temporal stores.
 
-    copy a->c, scale s*a->c, add a+b->c, triad a+s*b->c. Bytes are counted as STREAM counts them (copy
-    and scale 2, add and triad 3 elements); a plain store also reads the line that it overwrites, so the
-    bus carries 3 and 4. Non-temporal stores don't, and show what the memory gives. Best of all
-    repetitions is STREAM's figure; the median says how steady the board is.
+    copy a->c, scale s*a->c, add a+b->c, triad a+s*b->c; read sums a, fill writes c, update is c+s*a->c.
+    Bytes are counted as STREAM counts them (copy and scale 2 elements, add and triad 3); a plain store
+    also reads the line that it overwrites, so the bus carries 3 and 4. Non-temporal stores don't, and
+    with read and update they show what the memory gives. Best of all repetitions is STREAM's figure; the
+    median says how steady the board is.
     """
 
     name = "bandwidth"
     quantity = "bytes_per_s"
-    help = "STREAM's copy, scale, add and triad on arrays beyond every cache"
+    help = "STREAM's copy, scale, add and triad, and read, fill, update, on arrays beyond every cache"
 
     def plan(self, context: PlanContext) -> Sequence[Task]:
-        """Return each kernel, type, kind of store and thread count."""
+        """Return each kernel, type, kind of store and placement."""
         size = array_bytes(context.last_level_cache_bytes, context.memory_bytes)
-        budget = BUDGETS[context.preset]
+        kernels = _QUICK if context.preset == "quick" else tuple(ARRAYS)
         return [
-            Task(
-                probe=self.name,
-                subject=kernel,
-                quantity=self.quantity,
-                element_type=element_type,
-                threads=len(cpus),
-                cpus=cpus,
-                parameters={"store": store},
-                settings={"working_set_bytes": _ARRAYS * size, "backend": context.backend, **budget.settings},
-                seconds=budget.task_seconds,
+            kernel_task(
+                context,
+                Task(
+                    probe=self.name,
+                    subject=kernel,
+                    quantity=self.quantity,
+                    element_type=element_type,
+                    threads=len(cpus),
+                    cpus=cpus,
+                    parameters={"store": store} if store else {},
+                ),
+                working_set_bytes=ARRAYS[kernel] * size,
             )
             for cpus in context.placements
             for element_type in ELEMENT_TYPES[context.preset]
-            for store in STORES
-            for kernel in KERNELS
+            for kernel in kernels
+            for store in STORES.get(kernel, ("plain",))
         ]
 
     def measure(self, task: Task) -> Reading:
         """Measure one kernel."""
-        return measure_kernel(task, lambda work: work.stream_bytes)
+        return measure_kernel(task, bytes_per_s)

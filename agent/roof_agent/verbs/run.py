@@ -25,7 +25,7 @@ from roof_agent.platform.discovery import boot_id, discover
 from roof_agent.probes import LocalModel, label
 from roof_agent.progress import Progress, set_up_logging
 from roof_agent.records import Device, ModelRef, RunStart
-from roof_agent.runner import Runner, Sink, Tally
+from roof_agent.runner import Runner, Sink, Tally, batches
 from roof_agent.stop import Stop, Stopped
 from roof_agent.table import columns, describe_device, render
 from roof_agent.uplink import Uplink, connect
@@ -176,9 +176,13 @@ def _dry_run(settings: Settings, device: Device) -> int:
         }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return Exit.OK
-    rows = [(label(task), f"{task.seconds:.1f} s") for task in plan.tasks]
-    rows += [(probe.name, str(error)) for probe, error in plan.refused]
-    sys.stdout.write(describe_device(device) + "\n" + "\n".join(columns(rows)) + "\n")
+    rows = [
+        (label(batch[0]), str(len(batch)), f"{sum(task.seconds for task in batch):.1f} s")
+        for batch in batches(plan.tasks)
+    ]
+    lines = [describe_device(device), *columns([("", "points", "time"), *rows])]
+    lines += [f"{probe.name} can't be measured: {error}" for probe, error in plan.refused]
+    sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.write(
         f"{plan.measurements} measurements, about {plan.seconds:.0f} s, "
         f"at most {plan.memory_bytes / (1 << 20):.0f} MiB\n"
