@@ -95,6 +95,15 @@ def test_more_than_announced_is_not_taken(channel: grpc.Channel, tmp_path: Path)
     assert not list(tmp_path.iterdir())
 
 
+def test_pieces_out_of_order_are_not_taken(models: Models, channel: grpc.Channel, tmp_path: Path) -> None:
+    def skip(part: model_pb2.ModelPart, context: grpc.ServicerContext) -> None:
+        part.offset += 1
+
+    models.spoil = skip
+    with pytest.raises(UnreachableError, match="fit"):
+        fetch_model(channel, REF, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("ref", "words"),
     [

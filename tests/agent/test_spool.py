@@ -296,7 +296,9 @@ def test_what_isnt_a_segment_or_a_lock_stops_nothing(tmp_path: Path) -> None:
     run = tmp_path / "runs" / RUN
     run.mkdir(parents=True)
     (run / "000000000000.segment").mkdir()
-    (run / "000000000001.segment").symlink_to("/dev/full")
+    elsewhere, _ = written(tmp_path / "elsewhere")
+    (tmp_path / "segment").write_bytes(elsewhere)
+    (run / "000000000001.segment").symlink_to(tmp_path / "segment")
     (run / "notes.segment").write_text("mine")
     odd = tmp_path / "runs" / "ffff0000-1111"
     (odd / "lock").mkdir(parents=True)
