@@ -303,9 +303,9 @@ class Page(HTMLParser):
 
 
 @contextlib.contextmanager
-def served(folder: Path, *, hosts: Sequence[str] = ()) -> Iterator[Site]:
-    """Serve the pages of a new database in `folder` on a free port."""
-    url = f"sqlite:///{folder / 'roofline.sqlite'}"
+def served(place: Path | str, *, hosts: Sequence[str] = ()) -> Iterator[Site]:
+    """Serve the pages of a database on a free port: a new SQLite file in a folder, or a URL."""
+    url = place if isinstance(place, str) else f"sqlite:///{place / 'roofline.sqlite'}"
     engine, reading = open_database(url), open_database(url, read_only=True)
     statements: list[str] = []
     event.listen(reading, "before_cursor_execute", lambda *values: statements.append(values[2]))

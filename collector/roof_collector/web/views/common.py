@@ -19,6 +19,8 @@ from roof_collector.web.errors import PageError
 # its collector leaves no trace but its silence.
 _SILENCE_NS = 600 * 10**9
 
+_MEASUREMENT_FIELDS = tuple(field.name for field in dataclasses.fields(MeasurementRow))
+
 
 def moment(at_ns: int) -> str:
     """Return nanoseconds since 1970 as ISO 8601, in UTC, to the millisecond."""
@@ -77,7 +79,7 @@ def measurement_row(row: Row[Any]) -> MeasurementRow:
     after = row.conditions_after or {}
     temperatures = (after.get("temperature_celsius") or {}).values()
     return MeasurementRow(
-        **{name.name: fields[name.name] for name in dataclasses.fields(MeasurementRow) if name.name in fields}
+        **{name: fields[name] for name in _MEASUREMENT_FIELDS if name in fields}
         | {
             "store": row.parameters.get("store", ""),
             "grade": row.grade or "",
