@@ -1,7 +1,8 @@
-"""What a control group (version 2, else version 1) allows this process."""
+"""What control groups (version 2, version 1, or both side by side) allow this process."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from roof_agent.platform.files import integer, text
@@ -10,42 +11,58 @@ from roof_agent.platform.files import integer, text
 _UNLIMITED = 1 << 60
 
 
-def _own(root: Path) -> list[Path]:
-    """Return this process's version 2 groups, the innermost first: a limit may sit on any of them."""
+def _groups(root: Path, controller: str) -> Iterator[Path]:
+    """Yield this process's groups of a controller, the innermost first: a limit may sit on any of them.
+
+    An empty controller stands for version 2.
+    """
     for line in (text(root / "proc/self/cgroup") or "").splitlines():
-        if line.startswith("0::"):
-            inner = root / "sys/fs/cgroup" / line[3:].lstrip("/")
-            top = root / "sys/fs/cgroup"
-            return [inner, *(parent for parent in inner.parents if parent == top or top in parent.parents)]
-    return []
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controller not in controllers.split(","):
+            continue
+        for name in (controllers, controller) if controller else ("", "unified"):
+            base = root / "sys/fs/cgroup" / name
+            # In a container the path may be the host's and its mount the container's own group.
+            group = base / path.lstrip("/")
+            while group != base:
+                if group.is_dir():
+                    yield group
+                group = group.parent
+            if base.is_dir():
+                yield base
+                break
 
 
 def cpus(root: Path) -> float | None:
-    """Return how many CPUs' worth of time the group may use, None for no limit."""
+    """Return how many CPUs' worth of time the groups allow, None for no limit."""
     found = []
-    for group in _own(root):
+    for group in _groups(root, ""):
         quota, _, period = (text(group / "cpu.max") or "").partition(" ")
         if quota.isdigit() and period.isdigit():
             found.append(int(quota) / int(period))
-    old = root / "sys/fs/cgroup/cpu"
-    quota_us, period_us = integer(old / "cpu.cfs_quota_us"), integer(old / "cpu.cfs_period_us")
-    if quota_us and period_us and quota_us > 0:
-        found.append(quota_us / period_us)
+    for group in _groups(root, "cpu"):
+        quota_us, period_us = integer(group / "cpu.cfs_quota_us"), integer(group / "cpu.cfs_period_us")
+        if quota_us and period_us and quota_us > 0:
+            found.append(quota_us / period_us)
     return min(found, default=None)
 
 
 def memory_limit_bytes(root: Path) -> int | None:
-    """Return the group's memory limit, None for none."""
-    found = [integer(group / "memory.max") for group in _own(root)]
-    found.append(integer(root / "sys/fs/cgroup/memory/memory.limit_in_bytes"))
+    """Return the tightest memory limit, None for none."""
+    found = [integer(group / "memory.max") for group in _groups(root, "")]
+    found += [integer(group / "memory.limit_in_bytes") for group in _groups(root, "memory")]
     return min((limit for limit in found if limit is not None and limit < _UNLIMITED), default=None)
 
 
 def throttled_us(root: Path) -> int | None:
-    """Return how long the quota has held this group's tasks back, in microseconds."""
-    for group in _own(root):
-        for line in (text(group / "cpu.stat") or "").splitlines():
-            key, _, value = line.partition(" ")
-            if key == "throttled_usec" and value.isdigit():
-                return int(value)
-    return None
+    """Return how long quotas have held this process's groups back, in microseconds."""
+    found = []
+    for controller, key, us in (("", "throttled_usec", 1.0), ("cpu", "throttled_time", 1e-3)):
+        for group in _groups(root, controller):
+            for line in (text(group / "cpu.stat") or "").splitlines():
+                name, _, value = line.partition(" ")
+                if name == key and value.isdigit():
+                    found.append(int(int(value) * us))
+    # A group's time holds that of the groups in it only where they are throttled by it: take the longest.
+    return max(found, default=None)

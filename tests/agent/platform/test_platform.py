@@ -97,17 +97,37 @@ def test_cgroup_of_a_container_is_its_root(tmp_path):
     assert cgroup.cpus(tmp_path) == 1.5
 
 
-def test_cgroup_1(tmp_path):
+def test_cgroup_1_and_the_path_of_its_own_group(tmp_path):
+    group = "sys/fs/cgroup/cpu,cpuacct/outer/inner"
     tree(
         tmp_path,
         {
-            "proc/self/cgroup": "4:cpu:/x\n3:memory:/x\n",
-            "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000\n",
+            "proc/self/cgroup": "4:cpu,cpuacct:/outer/inner\n3:memory:/gone/elsewhere\n0::/\n",
+            f"{group}/cpu.cfs_quota_us": "-1\n",
+            f"{group}/cpu.cfs_period_us": "100000\n",
+            f"{group}/cpu.stat": "nr_periods 4\nthrottled_time 2500000\n",
+            "sys/fs/cgroup/cpu,cpuacct/outer/cpu.cfs_quota_us": "50000\n",
+            "sys/fs/cgroup/cpu,cpuacct/outer/cpu.cfs_period_us": "100000\n",
+            # In a container: the path is the host's, the mount its own group.
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "268435456\n",
+        },
+    )
+    assert cgroup.cpus(tmp_path) == 0.5
+    assert cgroup.memory_limit_bytes(tmp_path) == 256 << 20
+    assert cgroup.throttled_us(tmp_path) == 2500
+
+
+def test_cgroup_1_without_limits(tmp_path):
+    tree(
+        tmp_path,
+        {
+            "proc/self/cgroup": "4:cpu:/\n3:memory:/\n",
+            "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
             "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
             "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
         },
     )
-    assert cgroup.cpus(tmp_path) == 0.5
+    assert cgroup.cpus(tmp_path) is None
     assert cgroup.memory_limit_bytes(tmp_path) is None
 
 
