@@ -26,7 +26,7 @@ from roof_collector.analysis.symbols import Dim
 from roof_collector.analysis.tensor import FLOAT, MAX_FOLDED_ELEMENTS, Root, Tensor
 
 # Bounds on what a file can make the engine do; real networks stay far below.
-MAX_NODES = 200_000
+MAX_NODES = 100_000
 MAX_DEPTH = 64
 
 # What a rule may stumble over in a node that contradicts itself.
@@ -107,10 +107,10 @@ class Engine:
         found = RULES.get((domain, proto.op_type), _no_rule)
         try:
             cost = self._cost(node, found, graph)
+            outputs = finish(node, proto, cost, place)
         except (InvalidNodeError, *_MALFORMED) as error:
             where = f"node {index} ({proto.op_type} {place.path}{proto.name})"
             raise UsageError(f"{where} isn't valid: {error or type(error).__name__}") from error
-        outputs = finish(node, proto, cost, place)
         for name, tensor in zip(proto.output, outputs, strict=False):
             if name:
                 scope[name] = tensor

@@ -18,6 +18,9 @@ from roof_collector.analysis.node import Node, array
 from roof_collector.analysis.symbols import Poly, floor_divide
 from roof_collector.analysis.tensor import MAX_FOLDED_ELEMENTS, NUMPY_TYPES
 
+# Polynomials are slow to work with one by one; no shape has as many.
+MAX_OPEN_VALUES = 256
+
 Array = npt.NDArray[Any]
 Fold = Callable[[Node, list[Array | None]], list[Array]]
 FOLDS: dict[str, Fold] = {}
@@ -40,8 +43,11 @@ def fold(node: Node) -> list[Array] | None:
         )
     ):
         return None
+    if any(value is not None and value.dtype == object and value.size > MAX_OPEN_VALUES for value in values):
+        return None
     try:
-        results = [np.asarray(result) for result in function(node, values)]
+        with np.errstate(all="ignore"):
+            results = [np.asarray(result) for result in function(node, values)]
     except (UnknownValueError, ArithmeticError):
         return None
     return results if all(result.size <= MAX_FOLDED_ELEMENTS for result in results) else None
@@ -213,8 +219,7 @@ def _unary(node: Node, values: list[Array | None]) -> list[Array]:
     value = _known(values[0])
     if _symbolic(value):
         raise UnknownValueError
-    with np.errstate(all="ignore"):
-        return [_UNARY[node.op_type](value)]
+    return [_UNARY[node.op_type](value)]
 
 
 @_folds("Neg")
@@ -228,8 +233,7 @@ def _pow(_: Node, values: list[Array | None]) -> list[Array]:
     left, right = _known(values[0]), _known(values[1])
     if _symbolic(left, right):
         raise UnknownValueError
-    with np.errstate(all="ignore"):
-        return [np.power(left.astype(np.float64), right).astype(left.dtype)]
+    return [np.power(left.astype(np.float64), right).astype(left.dtype)]
 
 
 _ROUNDING: dict[str, Callable[[Array], Array]] = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.round}
@@ -250,8 +254,7 @@ def _cast(node: Node, values: list[Array | None]) -> list[Array]:
         if dtype is np.bool_:
             raise UnknownValueError
         return [value]
-    with np.errstate(all="ignore"):
-        return [value.astype(dtype)]
+    return [value.astype(dtype)]
 
 
 @_folds("Reshape")

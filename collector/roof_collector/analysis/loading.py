@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TensorProto
+from onnx import GraphProto, ModelProto, TensorProto
 
 from roof_agent.errors import UsageError
 
@@ -31,10 +32,21 @@ def load_model(path: str | os.PathLike[str]) -> ModelProto:
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: can't be read: {_line(error)}") from error
     model = parse_model(data, str(file))
-    for tensor in model.graph.initializer:
+    for tensor in _stored(model.graph):
         if tensor.data_location == TensorProto.EXTERNAL:
             _check_location(file, tensor)
     return model
+
+
+def _stored(graph: GraphProto) -> Iterator[TensorProto]:
+    """Yield the initializers of a graph and of those inside it."""
+    pending = [graph]
+    while pending:
+        current = pending.pop()
+        yield from current.initializer
+        for node in current.node:
+            if node.op_type in {"If", "Loop", "Scan"}:
+                pending += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
 
 
 def parse_model(data: bytes, label: str = "the model") -> ModelProto:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
-from roof_collector.analysis.node import Cost, Node, array
+from roof_collector.analysis.node import Cost, InvalidNodeError, Node, array
 from roof_collector.analysis.scope import Place
 from roof_collector.analysis.symbols import Dim, symbol
 from roof_collector.analysis.tensor import INT32, INT64, Root, Tensor
+from roof_collector.analysis.values import MAX_DIM
 
 # Integers that only the running network knows stay open dims, up to so many a tensor.
 MAX_OPEN_ELEMENTS = 16
@@ -26,6 +27,9 @@ def finish(node: Node, proto: NodeProto, cost: Cost, place: Place) -> list[Tenso
     constant = _is_constant(node)
     for tensor, name in zip(outputs, names, strict=False):
         tensor.name = name
+        for dim in tensor.shape or ():
+            if isinstance(dim, int) and not 0 <= dim <= MAX_DIM:
+                raise InvalidNodeError(f"it writes {name!r} with a dim of {dim:.4g}")
         if constant:
             tensor.constant = True
             tensor.roots = _traced(node, cost) or (Root((place.key, name), tensor.elements or 0),)

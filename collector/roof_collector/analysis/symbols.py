@@ -10,6 +10,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from roof_agent.errors import UsageError
+
+# Bounds on what a file can make of its open dims; real networks stay far below.
+MAX_TERMS = 20_000
+MAX_DEGREE = 64
 # Open dimensions take this size where two polynomials have to be ranked (worst branch, peak memory).
 RANKING_SIZE = 64
 
@@ -77,8 +82,11 @@ class Poly:
     def __mul__(self, other: Poly | int) -> Poly | int:
         """Multiply."""
         terms: dict[Monomial, int] = {}
+        factors = _terms(other)
+        if len(self.terms) * len(factors) > MAX_TERMS:
+            raise UsageError("the counts take polynomials of too many terms: bind some of the open dims")
         for left, a in self.terms.items():
-            for right, b in _terms(other).items():
+            for right, b in factors.items():
                 product = _times(left, right)
                 terms[product] = terms.get(product, 0) + a * b
         return _made(terms)
@@ -238,6 +246,8 @@ def _times(left: Monomial, right: Monomial) -> Monomial:
     powers = dict(left)
     for atom, exponent in right:
         powers[atom] = powers.get(atom, 0) + exponent
+        if powers[atom] > MAX_DEGREE:
+            raise UsageError(f"the counts take {atom} to a power above {MAX_DEGREE}: bind it")
     return tuple(sorted(powers.items(), key=lambda power: str(power[0])))
 
 
