@@ -178,12 +178,11 @@ def run_by_id(connection: Connection, run_id: str) -> Row[Any] | None:
 
 
 def measurements(connection: Connection, run_number: int, selection: Selection) -> Listing:
-    """Return a run's measurements without their repetitions, one quantity after the other."""
+    """Return a run's measurements without their repetitions, one probe after the other."""
     wanted = [column for column in measurement.c if column.name != "repetitions"]
-    # Figures of one unit stay together whatever they are sorted by.
-    order = case(
-        (measurement.c.quantity == "bytes_per_s", 0), (measurement.c.quantity == "flops_per_s", 1), else_=2
-    )
+    # Figures of one probe, and so of one unit, stay together whatever they are sorted by.
+    quantities = {"bytes_per_s": 0, "flops_per_s": 1, "seconds": 2}
+    order = [case(quantities, value=measurement.c.quantity, else_=3), measurement.c.probe]
     chosen = select(*wanted, BEST.label("best")).where(measurement.c.run == run_number)
     return _page(
         connection,
@@ -308,13 +307,13 @@ def _page(
     sorts: Columns,
     selection: Selection,
     tie: Sequence[ColumnElement[Any]],
-    first: ColumnElement[Any] | None = None,
+    first: Sequence[ColumnElement[Any]] = (),
 ) -> Listing:
     """Return the selected page; `first` orders before the wish, `tie` after it."""
     for term in selection.terms:
         chosen = chosen.where(_matches(term, texts, numbers))
     total = connection.scalar(select(func.count()).select_from(chosen.order_by(None).subquery())) or 0
-    order: list[ColumnElement[Any]] = [] if first is None else [first]
+    order = list(first)
     if selection.sort:
         key = sorts[selection.sort]
         order.append((key.desc() if selection.descending else key.asc()).nulls_last())

@@ -5,23 +5,24 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from roof_agent.units import QUANTITIES, format_si
+from roof_collector.web.documents import MeasurementRow
 
-# The unit in which a quantity's figures stand in one column, and its size in SI.
-SHOWN_UNITS: dict[str, tuple[str, float]] = {
-    "bytes_per_s": ("GB/s", 1e9),
-    "flops_per_s": ("GFLOP/s", 1e9),
-    "seconds": ("ms", 1e-3),
-    "hertz": ("GHz", 1e9),
+_TITLES = {
+    "bandwidth": "Memory bandwidth",
+    "ladder": "Bandwidth by working set",
+    "peak": "Arithmetic peak",
+    "sustained": "Sustained arithmetic",
+    "sweep": "Arithmetic by intensity",
+    "latency": "Memory latency",
+    "network": "Networks",
+    "clock": "Clock",
 }
-QUANTITY_TITLES = {
-    "bytes_per_s": "Memory bandwidth",
-    "flops_per_s": "Arithmetic",
-    "seconds": "Latency",
-    "hertz": "Clock",
-}
+_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "\N{MICRO SIGN}"))
+# Parameters of a measurement that say what was measured; the others, how.
+_DETAILS = ("store", "level", "fmas", "kernel")
 _MISSING = "\N{EN DASH}"
 
 
@@ -40,14 +41,44 @@ def number(value: float | None, scale: float = 1.0) -> str:
     return text.rstrip(".")
 
 
-def in_unit(value: float | None, quantity: str) -> str:
-    """Return a figure in the unit that its quantity's column is headed with."""
-    return number(value, SHOWN_UNITS.get(quantity, ("", 1.0))[1])
+def shown_unit(quantity: str, values: Iterable[float | None]) -> tuple[str, float]:
+    """Return the unit in which figures of a quantity stand in one column, and its size in SI.
+
+    Its prefix is such that most of them are 1 or more.
+    """
+    unit = QUANTITIES[quantity].unit if quantity in QUANTITIES else ""
+    known = sorted(abs(value) for value in values if value)
+    middle = known[len(known) // 2] if known else 1.0
+    for scale, prefix in _SCALES:
+        if middle >= scale:
+            return prefix + unit, scale
+    return f"n{unit}", 1e-9
 
 
-def unit_of(quantity: str) -> str:
-    """Return the unit that a quantity's column is headed with."""
-    return SHOWN_UNITS.get(quantity, ("", 1.0))[0]
+@dataclass(frozen=True)
+class Group:
+    """Measurements of one probe: its title, the unit of its figures and the unit's size in SI."""
+
+    title: str
+    unit: str
+    scale: float
+    rows: Sequence[MeasurementRow]
+
+
+def groups(rows: Iterable[MeasurementRow]) -> Iterator[Group]:
+    """Yield neighbouring measurements of one probe and quantity together."""
+    for (probe, quantity), found in itertools.groupby(rows, lambda row: (row.probe, row.quantity)):
+        own = list(found)
+        unit, scale = shown_unit(quantity, (row.median for row in own))
+        yield Group(_TITLES.get(probe, probe), unit, scale, own)
+
+
+def detail(row: MeasurementRow) -> str:
+    """Return what else tells a measurement from others of its subject: stores, level, working set."""
+    words = [str(row.parameters[name]) for name in _DETAILS if row.parameters.get(name)]
+    if row.parameters.get("working_set_bytes") and row.working_set_bytes:
+        words.append(size(row.working_set_bytes))
+    return " ".join(words)
 
 
 def measured(value: float | None, quantity: str) -> str:
@@ -91,9 +122,3 @@ def cpu_list(cpus: Sequence[int]) -> str:
         run = [cpu for _, cpu in group]
         parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
     return ",".join(parts)
-
-
-def groupby_in_order(rows: Iterable[Any], key: str) -> Iterator[tuple[str, list[Any]]]:
-    """Yield neighbouring rows of equal `key` together (Jinja's groupby would sort)."""
-    for value, group in itertools.groupby(rows, lambda row: getattr(row, key)):
-        yield value, list(group)

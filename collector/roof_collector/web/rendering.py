@@ -34,17 +34,16 @@ def environment() -> Environment:
     )
     made.filters |= {
         "number": formats.number,
-        "in_unit": formats.in_unit,
-        "unit_of": formats.unit_of,
         "measured": formats.measured,
         "si": formats.si,
         "size": formats.size,
         "heat": formats.heat,
         "slug": formats.slug,
         "cpu_list": formats.cpu_list,
-        "groupby_in_order": formats.groupby_in_order,
+        "groups": formats.groups,
+        "detail": formats.detail,
     }
-    made.globals |= {"quantity_titles": formats.QUANTITY_TITLES, "version": __version__}
+    made.globals |= {"version": __version__}
     return made
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import insert, update
 from roof_collector.fit.ceilings import ceilings
 from roof_collector.store import queries
 from roof_collector.store.schema import model, run
-from roof_collector.web.formats import in_unit, measured, number
+from roof_collector.web.formats import measured, number, shown_unit
 
 MOBILENET_V1_MACC = 568_740_352
 
@@ -84,11 +84,33 @@ def test_a_run_shows_each_measurement_with_its_unit(site: Any, paths: dict[str, 
     assert len(rows) == len(shown) == 24
     for row in rows:
         cells = shown[str(row["seq"])]
-        assert in_unit(row["best"], row["quantity"]) in cells
-        assert in_unit(row["median"], row["quantity"]) in cells
+        alike = [one["median"] for one in rows if one["probe"] == row["probe"]]
+        scale = shown_unit(row["quantity"], alike)[1]
+        assert number(row["best"], scale) in cells
+        assert number(row["median"], scale) in cells
     assert "Best GB/s" in tables[0][0]
     assert "Best GFLOP/s" in tables[1][0]
     assert "Best ms" in tables[2][0]
+
+
+def test_probes_of_many_points_have_units_of_their_own(empty_site: Any, seed: ModuleType) -> None:
+    with empty_site.engine.begin() as connection:
+        number_of_run = seed.a_run(connection, seed.board(connection))
+        for seq, working_set in ((1, 16 << 10), (2, 64 << 20)):
+            seed.measured(
+                connection, number_of_run, seq, "latency", "latency", "seconds", 4e-9 * seq,
+                parameters={"level": f"L{seq}", "working_set_bytes": str(working_set)},
+                working_set_bytes=working_set,
+            )  # fmt: skip
+        seed.measured(connection, number_of_run, 3, "clock", "clock", "hertz", 1.5e9)
+        seed.measured(connection, number_of_run, 4, "network", "net", "seconds", 0.02)
+    tables = empty_site.page(f"/runs/{seed.RUN_ID}").tables
+    assert [next(head for head in table[0] if head.startswith("Best")) for table in tables] == [
+        "Best ns",
+        "Best ms",
+        "Best GHz",
+    ]
+    assert [row[2] for row in tables[0][1:]] == ["latency L1 16 KiB", "latency L2 64 MiB"]
 
 
 def test_doubtful_measurements_are_there_greyed_with_the_reason(site: Any, paths: dict[str, str]) -> None:
