@@ -8,7 +8,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find agent protos collector das
 .PHONY: help demo test lint protos clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 demo: $(VENV)/.installed ## measure this machine and show it; ONCE=1 ends after the table
 	@$(BIN)/roof-collector demo --database sqlite:///.demo/roofline.sqlite $(if $(ONCE),--once)
@@ -26,6 +26,9 @@ lint: $(VENV)/.lint protos ## ruff, mypy, import contracts, protocol
 # The generator needs protobuf 5, so it lives in an environment of its own.
 protos: $(VENV)-protos/.installed ## fail where the committed protobuf code isn't what the .proto files give
 	@$(VENV)-protos/bin/python scripts/protos.py --check
+
+bench-%: $(VENV)/.test ## a benchmark of benchmarks/: bench-peers, bench-counting, bench-ingest
+	@$(BIN)/python benchmarks/$*.py $(ARGS)
 
 clean: ## remove the environments and what was built
 	rm -rf $(VENV) $(VENV)-protos build dist .demo
