@@ -38,6 +38,8 @@ _CHANNEL_OPTIONS = (
     # Dialing again is this module's work, with its own waits, on a channel that remembers no failure.
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),
+    # Estimating the bandwidth pings after what is received, maybe into a measurement.
+    ("grpc.http2.bdp_probe", 0),
     # A collector stands on the bench, not behind the proxy to the web.
     ("grpc.enable_http_proxy", 0),
 )

@@ -264,9 +264,10 @@ def measurement(number: int, repetitions: int) -> Measurement:
     )
 
 
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[Collector]:
-    collector = Collector(tmp_path)
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    """One for all tests: each has runs of its own, and leaves it running."""
+    collector = Collector(tmp_path_factory.mktemp("collector"))
     collector.up()
     yield collector
     collector.down()
