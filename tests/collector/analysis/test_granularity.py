@@ -54,6 +54,18 @@ def test_with_a_cache_for_everything_only_the_ends_move() -> None:
     assert chain.saved_bytes == sum(one.output_bytes * 2 for one in stages[:-1])
 
 
+def test_weights_that_do_not_fit_are_read_for_each_tile() -> None:
+    """An inverted residual of 96 channels on 14x14 has 452 KiB of weights."""
+    stages = inverted_residual(14, 96)
+    weights = sum(one.param_bytes for one in stages)
+    chain = fuse(stages, 350 * 1024, FREE_ARITHMETIC)
+    assert chain is not None
+    assert chain.tiles > 1
+    _, pixels = simulated(stages, chain.tile)
+    assert chain.memory_bytes == 4 * 96 * pixels + weights * chain.tiles + stages[-1].output_bytes
+    assert chain.working_set_bytes < weights
+
+
 def test_no_cache_no_chain() -> None:
     stages = inverted_residual()
     assert fuse(stages, 100, PI) is None

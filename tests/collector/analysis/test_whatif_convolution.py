@@ -127,6 +127,11 @@ def test_winograd_saves_what_the_theory_says_where_tiles_fit(outputs: int, saved
     assert three.macc == one_pass.macc
     assert three.flops == one_pass.flops > 2 * one_pass.macc
     spread = (outputs + 2) ** 2 / outputs**2
+    forward, backward = transform_instructions(outputs, 3)
+    tiles = (48 // outputs) ** 2
+    assert three.steps[0].transform_instructions == forward * tiles * 64
+    assert three.steps[2].transform_instructions == backward * tiles * 64
+    assert one_pass.transform_instructions == three.transform_instructions
     assert three.steps[0].output_bytes == pytest.approx(spread * 64 * 48 * 48 * 4)
     assert one_pass.steps[0].param_bytes == (outputs + 2) ** 2 * 64 * 64 * 4
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from roof_collector.analysis import Analysis, analyze
-from roof_collector.analysis.devices import datasheet
+from roof_collector.analysis.devices import Bandwidth, Datasheet, Peak, datasheet
 from roof_collector.analysis.network import Network
 from roof_collector.analysis.roofline import layer_time, layers_seconds
 from roof_collector.analysis.whatif import Questions, Row
@@ -164,6 +164,17 @@ def test_a_layer_alone_is_priced_as_the_roofline_does() -> None:
     assert row.seconds == pytest.approx(
         sum(layer_time(layer, PI.roofline()).seconds for layer in analysis.layers)
     )
+
+
+@pytest.mark.parametrize("name", ["vgg16_conv", "resnet18", "shufflenet_v1_x0_5_g3"])
+def test_with_free_arithmetic_every_time_is_the_bytes(name: str) -> None:
+    """What is fused into a layer, its bias too, stays with whatever stands in its place."""
+    device = Datasheet(
+        "free", "", "float32", (Peak("float32", 1e30, ""),), (Bandwidth("dram", 1e9, ""),), ()
+    )  # fmt: skip
+    questions = Questions(groups=(2,), sparsity=(0.5,), cache_bytes=256 * 1024)
+    for row in network_alternatives(analyzer(name), questions, device).rows:
+        assert row.seconds == pytest.approx(row.memory_bytes / 1e9, rel=1e-9), row.name
 
 
 def test_the_command_answers_for_a_network(capsys: pytest.CaptureFixture[str]) -> None:
