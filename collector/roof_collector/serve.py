@@ -19,6 +19,7 @@ from roof_collector.ingest.service import SERVER_OPTIONS, CollectorService, add_
 from roof_collector.ingest.session import Hub, Planner
 from roof_collector.ingest.writer import Writer
 from roof_collector.store.engine import open_database
+from roof_collector.store.writes import forget_streams
 
 # How long a stopping collector waits for its agents to have heard it, and its pages to be sent.
 _GRACE_SECONDS = 3.0
@@ -58,6 +59,10 @@ class Collector:
         async with contextlib.AsyncExitStack() as stack:
             engine = open_database(self._database, note=self._note)
             stack.callback(engine.dispose)
+            if engine.dialect.name == "sqlite":
+                # What a killed collector left; a server's database may have other collectors.
+                with engine.begin() as connection:
+                    forget_streams(connection)
             writer = Writer(engine)
             writer.start()
             stack.push_async_callback(writer.stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import pwd
@@ -13,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, make_url
 
 from roof_agent import records
 from roof_collector.store.engine import open_database
@@ -23,7 +24,7 @@ _POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[Callable[[], str]]:
+def postgresql() -> Iterator[Callable[..., str]]:
     """A PostgreSQL server of its own; gives URLs of fresh databases."""
     if not _POSTGRESQL:
         pytest.skip("there is no PostgreSQL server in /usr/lib/postgresql")
@@ -46,11 +47,11 @@ def postgresql() -> Iterator[Callable[[], str]]:
     server = f"postgresql+psycopg://roof@/{{}}?host={folder}"
     numbers = itertools.count()
 
-    def fresh() -> str:
+    def fresh(template: str = "template0") -> str:
         name = f"test{next(numbers)}"
         engine = create_engine(server.format("postgres"), isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+            connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
         engine.dispose()
         return server.format(name)
 
@@ -69,10 +70,43 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
+@pytest.fixture(scope="session")
+def migrated(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], str]:
+    """Gives a database of an engine that has its tables; migrating once is enough."""
+
+    @functools.cache
+    def original(kind: str) -> str:
+        if kind == "sqlite":
+            url = f"sqlite:///{tmp_path_factory.mktemp('migrated') / 'store.sqlite'}"
+        else:
+            url = request.getfixturevalue("postgresql")()
+        open_database(url).dispose()
+        return url
+
+    def copy(kind: str) -> str:
+        url = original(kind)
+        if kind == "sqlite":
+            place = tmp_path_factory.mktemp("store") / "store.sqlite"
+            shutil.copyfile(url.removeprefix("sqlite:///"), place)
+            return f"sqlite:///{place}"
+        found: str = request.getfixturevalue("postgresql")(make_url(url).database)
+        return found
+
+    return copy
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, migrated: Callable[[str], str]) -> str:
+    """The URL of a database of either engine that has its tables and no rows."""
+    return migrated(request.param)
+
+
 @pytest.fixture
-def engine(database: str) -> Iterator[Engine]:
+def engine(store_url: str) -> Iterator[Engine]:
     """An open database of either engine."""
-    opened = open_database(database)
+    opened = open_database(store_url)
     yield opened
     opened.dispose()
 

@@ -32,13 +32,13 @@ FINGERPRINT = "f" * 64
 
 @pytest.fixture
 def stored(
-    database: str,
+    store_url: str,
     request: pytest.FixtureRequest,
     run_of: Callable[..., list[Record]],
     measurement: Measurement,
 ) -> str:
     """A database with one run of one board."""
-    engine = open_database(database)
+    engine = open_database(store_url)
     facts = device_columns(device_message(request.getfixturevalue("device")), "0.1.0")
     rows = rows_of(map(record_message, run_of(measurement)), FINGERPRINT)
     with engine.begin() as connection:
@@ -46,7 +46,7 @@ def stored(
     with engine.begin() as connection:
         write(connection, [Batch(1, RUN, "s", rows)], 2)
     engine.dispose()
-    return database
+    return store_url
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -124,7 +124,6 @@ def test_the_version_needs_nothing_heavy() -> None:
 def test_the_committed_completion_is_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     script = run(capsys, "completion", shell)
     assert script == (FOLDER / f"roof-collector.{shell}").read_text(encoding="utf-8")
-    assert "--database" in script
 
 
 def test_every_verb_has_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,9 @@ from roofline.v1 import device_pb2, measurement_pb2, model_pb2, run_pb2
 
 MODEL_BYTES = 64 << 20
 
+# Made once; json.dumps with these settings makes one each time.
+_ENCODER = json.JSONEncoder(allow_nan=False, check_circular=False)
+
 _OUTCOMES = {
     measurement_pb2.OUTCOME_OK: Outcome.OK.value,
     measurement_pb2.OUTCOME_UNAVAILABLE: Outcome.UNAVAILABLE.value,
@@ -179,6 +182,8 @@ def _add_measurement(rows: Rows, seq: int, m: measurement_pb2.Measurement) -> No
         raise RejectedError(f"quantity {label(m.quantity, 'quantity')!r} isn't known")
     if outcome == Outcome.OK.value and not measured:
         raise RejectedError("a result has no statistics")
+    # Once: going through the message's own list takes long.
+    repetitions = list(m.repetitions)
     work = m.work if m.HasField("work") else None
     row = (
         seq,
@@ -192,13 +197,13 @@ def _add_measurement(rows: Rows, seq: int, m: measurement_pb2.Measurement) -> No
         label(m.backend_version, "backend_version"),
         label(m.isa, "isa"),
         label(m.compiler, "compiler"),
-        json.dumps(_text_map(m.parameters, "parameters")),
+        _json(_text_map(m.parameters, "parameters")),
         outcome,
         prose(m.reason, "reason"),
         _GRADES[m.grade],
-        json.dumps(_labels_of(m.grade_reasons, "grade_reasons")) if m.grade_reasons else "[]",
+        _json(_labels_of(m.grade_reasons, "grade_reasons")) if m.grade_reasons else "[]",
         *(_statistics(m.statistics, m.quantity) if measured else _NO_STATISTICS),
-        pack_doubles(numbers(m.repetitions, "repetitions")) if m.repetitions else None,
+        pack_doubles(numbers(repetitions, "repetitions")) if repetitions else None,
         *(_work(work) if work is not None else _NO_WORK),
         _conditions(m.before) if m.HasField("before") else None,
         _conditions(m.after) if m.HasField("after") else None,
@@ -261,26 +266,32 @@ def _conditions(conditions: measurement_pb2.Conditions) -> str:
     """Return the known fields as JSON; keys of maps are texts there."""
     known: dict[str, Any] = {}
     for field, value in conditions.ListFields():
-        if isinstance(value, str):
-            known[field.name] = label(value, field.name)
-        elif isinstance(value, int | float):
-            known[field.name] = value
+        what = field.name
+        if type(value) is float or type(value) is int:
+            known[what] = value
+        elif type(value) is str:
+            known[what] = label(value, what)
         else:
-            known[field.name] = _number_map(value, field.name)
+            known[what] = _number_map(value, what)
+    return _json(known)
+
+
+def _json(value: Any) -> str:
     try:
-        return json.dumps(known, allow_nan=False)
+        return _ENCODER.encode(value)
     except ValueError as error:
-        raise RejectedError("conditions have a number that isn't finite") from error
+        raise RejectedError("a number isn't finite") from error
 
 
 def _number_map(values: Mapping[Any, float], what: str) -> dict[str, float]:
     entries(len(values), what)
-    return {label(str(key), what): value for key, value in values.items()}
+    # Item by item: the map's items() is slow.
+    return {label(str(key), what): values[key] for key in values}
 
 
 def _text_map(values: Mapping[str, str], what: str) -> dict[str, str]:
     entries(len(values), what)
-    return {name(key, what): label(value, what, NAME_CHARACTERS) for key, value in values.items()}
+    return {name(key, what): label(values[key], what, NAME_CHARACTERS) for key in values}
 
 
 def _labels_of(values: Iterable[str], what: str) -> list[str]:
@@ -297,4 +308,4 @@ def _cpus(cpus: Iterable[int]) -> list[int]:
 
 @functools.lru_cache(1024)
 def _cpus_json(cpus: tuple[int, ...]) -> str:
-    return json.dumps(_cpus(cpus))
+    return _json(_cpus(cpus))

@@ -81,6 +81,7 @@ class Session:
         """Yield what the agent is to be told, until the end."""
         self._hub.sessions.add(self)
         self._reader = asyncio.create_task(self._read())
+        self._reader.add_done_callback(self._reader_ended)
         try:
             while (answer := await self._outbox.get()) is not None:
                 if isinstance(answer, session_pb2.SessionResponse):
@@ -104,6 +105,13 @@ class Session:
         if self._reader:
             self._reader.cancel()
         self._outbox.put_nowait(_close(reason, final=final))
+
+    def _reader_ended(self, reader: asyncio.Task[None]) -> None:
+        """End the stream of a reader that broke: its agent comes back, and isn't left waiting."""
+        error = None if reader.cancelled() else reader.exception()
+        if error is not None:
+            log.error("a session of device %.12s broke", self._fingerprint, exc_info=error)
+            self._outbox.put_nowait(_close("the collector could not go on; its log says why"))
 
     async def _read(self) -> None:
         try:

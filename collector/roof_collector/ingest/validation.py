@@ -7,6 +7,7 @@ RejectedError, whose message goes to the agent.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ class RejectedError(RoofError):
     """A record, or what else an agent says, can't be stored; the message says why."""
 
 
+# Boards say the same few texts again and again.
+@functools.lru_cache(4096)
 def label(value: str, what: str, characters: int = LABEL_CHARACTERS) -> str:
     """Return a short text of one line, maybe empty."""
     # Nearly all are printable, which is quickly seen.

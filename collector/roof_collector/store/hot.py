@@ -18,7 +18,7 @@ def insert_new(
     A row has the values of the columns `stamp`, then those of the table's other columns in order.
     """
     if rows:
-        statement = _statement(table, tuple(stamp), connection.dialect)
+        statement = insert_text(table, tuple(stamp), connection.dialect)
         connection.exec_driver_sql(statement, rows)
 
 
@@ -28,7 +28,8 @@ def mark(connection: Connection) -> str:
 
 
 @functools.cache
-def _statement(table: Table, stamp: tuple[str, ...], dialect: Dialect) -> str:
+def insert_text(table: Table, stamp: tuple[str, ...], dialect: Dialect) -> str:
+    """Return the driver's SQL for rows as `insert_new` takes them."""
     names = (*stamp, *(column.name for column in table.c if column.name not in stamp))
     quoted = ", ".join(dialect.identifier_preparer.quote(name) for name in names)
     marks = ", ".join(["?" if dialect.name == "sqlite" else "%s"] * len(names))

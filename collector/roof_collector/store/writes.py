@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from roof_collector.store.hot import insert_new, mark
@@ -39,6 +39,11 @@ def write(connection: Connection, jobs: Sequence[Job], now_ns: int) -> list[Welc
         next(receipts) if isinstance(job, Batch) else welcome
         for job, welcome in zip(jobs, welcomes, strict=True)
     ]
+
+
+def forget_streams(connection: Connection) -> None:
+    """Say that no session feeds any run: for the only collector of a database, which has just begun."""
+    connection.execute(update(run).where(run.c.stream.is_not(None)).values(stream=None))
 
 
 @dataclass
@@ -92,8 +97,7 @@ def _store(connection: Connection, batches: Sequence[Batch], now_ns: int) -> lis
         place.stream = batch.stream
         receipts.append(_take(connection, place, batch.rows, now_ns))
     _insert_rows(connection, list(places.values()), now_ns)
-    for place in places.values():
-        _update_run(connection, place, now_ns)
+    _update_runs(connection, list(places.values()), now_ns)
     return receipts
 
 
@@ -120,19 +124,22 @@ def _insert_rows(connection: Connection, places: Sequence[_Place], now_ns: int) 
     insert_new(connection, layer, _NUMBER, [n + row for n, rows in numbered for row in rows.layers])
 
 
-def _update_run(connection: Connection, place: _Place, now_ns: int) -> None:
+def _update_runs(connection: Connection, places: Sequence[_Place], now_ns: int) -> None:
+    if not places:
+        return
     sign = mark(connection)
     connection.exec_driver_sql(
         f"UPDATE run SET next_seq = {sign}, heard_at = {sign}, stream = {sign} WHERE id = {sign}",  # noqa: S608
-        (place.next_seq, now_ns, place.stream, place.number),
+        [(place.next_seq, now_ns, place.stream, place.number) for place in places],
     )
-    for rows in place.fresh:
-        if rows.start is not None:
-            connection.execute(update(run).where(run.c.id == place.number).values(rows.start))
-        if rows.finish is not None:
-            ended = {**rows.finish, "ended_at": now_ns}
-            connection.execute(update(run).where(run.c.id == place.number).values(ended))
-            drop_parts(connection, place.number)
+    for place in places:
+        own = update(run).where(run.c.id == place.number)
+        for rows in place.fresh:
+            if rows.start is not None:
+                connection.execute(own.values(rows.start))
+            if rows.finish is not None:
+                connection.execute(own.values({**rows.finish, "ended_at": now_ns}))
+                drop_parts(connection, place.number)
 
 
 def _find(connection: Connection, device_id: int, run_id: str) -> _Place | None:
@@ -148,6 +155,10 @@ def _find(connection: Connection, device_id: int, run_id: str) -> _Place | None:
 
 
 def _create(connection: Connection, device_id: int, run_id: str, now_ns: int) -> _Place:
-    values = {"device_id": device_id, "run_id": run_id, "received_at": now_ns, "heard_at": now_ns}
-    number = connection.execute(insert(run).values(**values, next_seq=0).returning(run.c.id)).scalar_one()
+    sign = mark(connection)
+    number = connection.exec_driver_sql(
+        "INSERT INTO run (device_id, run_id, received_at, heard_at, next_seq) "  # noqa: S608
+        f"VALUES ({sign}, {sign}, {sign}, {sign}, 0) RETURNING id",
+        (device_id, run_id, now_ns, now_ns),
+    ).scalar_one()
     return _Place(number, 0)

@@ -56,17 +56,17 @@ class Reader:
 
 
 @pytest.fixture
-def reader(database: str) -> Any:
-    found = Reader(database)
+def reader(store_url: str) -> Any:
+    found = Reader(store_url)
     yield found
     found.close()
 
 
 def test_a_run_is_stored_while_its_collector_lives(
-    database: str, reader: Reader, connect: Connect, until: Until, run_of: RunOf, measurement: Measurement
+    store_url: str, reader: Reader, connect: Connect, until: Until, run_of: RunOf, measurement: Measurement
 ) -> None:
     async def scenario() -> None:
-        async with Collector(database, web=None, planner=no_plan) as collector:
+        async with Collector(store_url, web=None, planner=no_plan) as collector:
             async with connect(collector.grpc_port) as client:
                 ack = await client.hello(RUN)
                 assert (ack.protocol_version, ack.limits.batch_records, ack.limits.window_batches) == (
@@ -94,7 +94,7 @@ def test_a_run_is_stored_while_its_collector_lives(
 
 
 def test_a_poisoned_record_never_blocks_the_next(
-    database: str, reader: Reader, connect: Connect, run_of: RunOf, measurement: Measurement
+    store_url: str, reader: Reader, connect: Connect, run_of: RunOf, measurement: Measurement
 ) -> None:
     poisoned = [
         replace(measurement, elapsed_seconds=float("inf")),
@@ -104,7 +104,7 @@ def test_a_poisoned_record_never_blocks_the_next(
 
     async def scenario() -> session_pb2.Ack:
         async with (
-            Collector(database, web=None, planner=no_plan) as collector,
+            Collector(store_url, web=None, planner=no_plan) as collector,
             connect(collector.grpc_port) as client,
         ):
             await client.hello()
@@ -123,10 +123,12 @@ def test_a_poisoned_record_never_blocks_the_next(
     assert reader.run().complete
 
 
-def test_the_plan_names_networks_that_can_be_fetched(tmp_path: Path, connect: Connect) -> None:
+def test_the_plan_names_networks_that_can_be_fetched(
+    migrated: Callable[[str], str], connect: Connect
+) -> None:
     async def scenario() -> None:
         async with (
-            Collector(f"sqlite:///{tmp_path / 'store.sqlite'}", web=None) as collector,
+            Collector(migrated("sqlite"), web=None) as collector,
             connect(collector.grpc_port) as client,
         ):
             plan = parse_plan((await client.hello()).plan)
@@ -151,13 +153,13 @@ def test_the_plan_names_networks_that_can_be_fetched(tmp_path: Path, connect: Co
 
 
 def test_the_newest_stream_feeds_a_run(
-    database: str, reader: Reader, connect: Connect, run_of: RunOf, measurement: Measurement
+    store_url: str, reader: Reader, connect: Connect, run_of: RunOf, measurement: Measurement
 ) -> None:
     records = run_of(*[measurement] * 3)
 
     async def scenario() -> None:
         async with (
-            Collector(database, web=None, planner=no_plan) as collector,
+            Collector(store_url, web=None, planner=no_plan) as collector,
             connect(collector.grpc_port) as old,
             connect(collector.grpc_port) as other,
             connect(collector.grpc_port) as new,
@@ -188,11 +190,11 @@ def test_the_newest_stream_feeds_a_run(
     ],
 )
 def test_who_speaks_otherwise_is_told_so(
-    tmp_path: Path, connect: Connect, message: dict[str, Any], words: str
+    migrated: Callable[[str], str], connect: Connect, message: dict[str, Any], words: str
 ) -> None:
     async def scenario() -> None:
         async with (
-            Collector(f"sqlite:///{tmp_path / 'store.sqlite'}", web=None, planner=no_plan) as collector,
+            Collector(migrated("sqlite"), web=None, planner=no_plan) as collector,
             connect(collector.grpc_port) as client,
         ):
             await client.send(**message)
@@ -206,10 +208,12 @@ def test_who_speaks_otherwise_is_told_so(
 
 
 @pytest.mark.parametrize("run_id", ["", "../../x", "a" * 65, "0123456\0"])
-def test_a_run_needs_a_name_that_is_one(tmp_path: Path, connect: Connect, run_id: str) -> None:
+def test_a_run_needs_a_name_that_is_one(
+    migrated: Callable[[str], str], connect: Connect, run_id: str
+) -> None:
     async def scenario() -> None:
         async with (
-            Collector(f"sqlite:///{tmp_path / 'store.sqlite'}", web=None, planner=no_plan) as collector,
+            Collector(migrated("sqlite"), web=None, planner=no_plan) as collector,
             connect(collector.grpc_port) as client,
         ):
             await client.hello()
@@ -221,11 +225,11 @@ def test_a_run_needs_a_name_that_is_one(tmp_path: Path, connect: Connect, run_id
 
 
 def test_a_message_beyond_the_limit_ends_its_stream_only(
-    tmp_path: Path, connect: Connect, run_of: RunOf, measurement: Measurement
+    migrated: Callable[[str], str], connect: Connect, run_of: RunOf, measurement: Measurement
 ) -> None:
     async def scenario() -> None:
         async with (
-            Collector(f"sqlite:///{tmp_path / 'store.sqlite'}", web=None, planner=no_plan) as collector,
+            Collector(migrated("sqlite"), web=None, planner=no_plan) as collector,
             connect(collector.grpc_port) as honest,
             connect(collector.grpc_port) as huge,
         ):
@@ -241,12 +245,12 @@ def test_a_message_beyond_the_limit_ends_its_stream_only(
 
 
 def test_stopping_stores_what_came_and_tells_the_agents(
-    database: str, reader: Reader, connect: Connect, run_of: RunOf, measurement: Measurement
+    store_url: str, reader: Reader, connect: Connect, run_of: RunOf, measurement: Measurement
 ) -> None:
     records = run_of(*[measurement] * 30)
 
     async def scenario() -> None:
-        collector = Collector(database, web=None, planner=no_plan)
+        collector = Collector(store_url, web=None, planner=no_plan)
         async with collector, connect(collector.grpc_port) as client:
             await client.hello()
             for at in range(0, 32, 4):
@@ -262,6 +266,50 @@ def test_stopping_stores_what_came_and_tells_the_agents(
         assert reader.run().stream is None
 
     asyncio.run(scenario())
+
+
+def test_a_killed_collectors_runs_are_not_taken_for_running(
+    tmp_path: Path, connect: Connect, run_of: RunOf, measurement: Measurement
+) -> None:
+    database = f"sqlite:///{tmp_path / 'store.sqlite'}"
+
+    async def scenario() -> None:
+        async with (
+            Collector(database, web=None, planner=no_plan) as killed,
+            connect(killed.grpc_port) as client,
+        ):
+            await client.hello()
+            await client.store(RUN, run_of(measurement)[:2])
+            reader = Reader(database)
+            assert reader.run().stream
+            # The first is still there, but it will not say another word.
+            async with Collector(database, web=None, planner=no_plan):
+                assert reader.run().stream is None
+            reader.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_mistake_of_the_collector_ends_the_session_and_is_logged(
+    migrated: Callable[[str], str], connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(engine: Any) -> Any:
+        def plan(device: Any) -> Plan:
+            raise KeyError("plan")
+
+        return plan
+
+    async def scenario() -> None:
+        async with (
+            Collector(migrated("sqlite"), web=None, planner=broken) as collector,
+            connect(collector.grpc_port) as client,
+        ):
+            # No hello_ack comes, but a close.
+            assert not (await client.hello()).protocol_version
+            assert await client.ended()
+
+    asyncio.run(scenario())
+    assert "broke" in caplog.text
 
 
 def test_addresses_in_use_or_no_addresses_are_said(tmp_path: Path) -> None:
