@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy import insert, update
 from roof_collector.fit.ceilings import ceilings
 from roof_collector.store import queries
 from roof_collector.store.schema import model, run
+from roof_collector.web.app import PAGES
 from roof_collector.web.formats import measured, number, shown_unit
 
 MOBILENET_V1_MACC = 568_740_352
@@ -40,6 +42,11 @@ def test_every_page_is_there_in_every_form_and_asks_little(
         asked = [statement for statement in site.statements if statement.startswith("SELECT")]
         assert 0 < len(asked) <= 12
     assert site.json(paths[name] + ".json") == site.json("/api/v1" + paths[name])
+
+
+def test_every_page_is_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "pages.md").read_text()
+    assert [page.path for page in PAGES if f"`{page.path}`" not in text] == []
 
 
 def test_the_root_is_the_list_of_devices(site: Any) -> None:
