@@ -12,7 +12,7 @@ from typing import Any
 
 from roof_agent import __version__
 from roof_agent.config import OPTIONS, Option
-from roof_agent.errors import EXIT_HELP, UserError
+from roof_agent.errors import EXIT_HELP, Exit, UserError
 
 _EPILOG = (
     "Without a verb it runs. Each option of run can be set by a variable ROOF_OPTION or in agent.toml too "
@@ -117,6 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         sys.stderr.write(f"roof-agent: {error}\n")
         return int(error.exit_code)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
     except BrokenPipeError:
         # Whoever read standard output has gone (`| head`); nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

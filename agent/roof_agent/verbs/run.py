@@ -19,9 +19,10 @@ from roof_agent import plan as planning
 from roof_agent.config import Settings, resolve
 from roof_agent.documents import SCHEMA
 from roof_agent.errors import Exit, UnfitEnvironmentError, UnreachableError, UsageError
+from roof_agent.inference import supplement
 from roof_agent.output import JsonLines, Results
 from roof_agent.platform import conditions
-from roof_agent.platform.discovery import boot_id, discover
+from roof_agent.platform.discovery import available_bytes, boot_id, discover
 from roof_agent.probes import LocalModel, label
 from roof_agent.progress import Progress, set_up_logging
 from roof_agent.records import Device, ModelRef, RunStart
@@ -45,6 +46,7 @@ def main(arguments: argparse.Namespace) -> int:
         return _dry_run(settings, device)
     if settings.strict:
         _refuse_disturbance(device)
+    device = supplement(device, available_bytes() or 0)
     with Stop().listening() as stop:
         return _Command(settings, device, Progress(redraw=redraw), stop).run()
 
