@@ -5,7 +5,6 @@ A flag goes before the environment, that before the file, that before the defaul
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from roof_agent.errors import UsageError
 from roof_agent.platform.files import cpu_list
-from roof_agent.probes import PRESETS
+from roof_agent.presets import DEFAULT, PRESETS
 
 CONFIG_FILES = ("~/.config/roofline/agent.toml", "/etc/roofline/agent.toml")
 
@@ -140,7 +139,7 @@ def _pair(value: str) -> tuple[str, str]:
 OPTIONS = (
     Option("collector", str, "HOST:PORT", None, "send the results to this collector, and take its plan"),
     Option("insecure", _switch, "", False, "allow a collector off this machine without encryption"),
-    Option("preset", str, "PRESET", "default", "how long to measure", choices=PRESETS),
+    Option("preset", str, "PRESET", DEFAULT, "how long to measure", choices=PRESETS),
     Option("probe", str, "NAME", (), "run only this probe", many=True),
     Option("no_probe", str, "NAME", (), "leave this probe out", many=True),
     Option("model", Path, "FILE", (), "measure this ONNX network too; its weights stay here", many=True),
@@ -191,6 +190,9 @@ def _read_file(config: Path | None, environ: Mapping[str, str]) -> tuple[dict[st
     path = named or next(iter(usual), None)
     if path is None:
         return {}, ""
+    # Loaded where there is a file only: the agent starts in less time than that takes.
+    import tomllib
+
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

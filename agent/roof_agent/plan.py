@@ -12,6 +12,7 @@ from roof_agent.errors import MeasurementError, RoofError, Unavailable, UsageErr
 from roof_agent.platform.caches import last_level_bytes
 from roof_agent.platform.cpu import spread
 from roof_agent.platform.discovery import available_bytes
+from roof_agent.presets import DEFAULT
 from roof_agent.probes import LocalModel, PlanContext, Probe, Task, all_probes, choose
 from roof_agent.records import Device, Plan
 
@@ -87,7 +88,7 @@ def context(
 
 
 def probes(
-    plan: Plan | None, wanted: Sequence[str], unwanted: Sequence[str], preset: str = "default"
+    plan: Plan | None, wanted: Sequence[str], unwanted: Sequence[str], preset: str = DEFAULT
 ) -> list[Probe]:
     """Return the probes to run: those asked for, else the collector's plan, else the default ones.
 

@@ -22,8 +22,9 @@ from roof_agent.address import check_address, is_loopback, split_address
 from roof_agent.diagnose import diagnose
 from roof_agent.fetch import fetch_model
 from roof_agent.records import Device, ModelRef, Plan
+from roof_agent.session_state import State, Timing
 from roof_agent.spool import Spool
-from roof_agent.stream import PROTOCOL_VERSION, State, Stream, Timing, one_line
+from roof_agent.stream import PROTOCOL_VERSION, Stream, one_line
 from roof_agent.wire import device_message, parse_plan
 from roofline.v1 import session_pb2
 

@@ -21,7 +21,7 @@ from roof_agent.models.tensors import BITS, Use, elements
 # Values of a large tensor repeat after this many: its time doesn't hang on them, a small board's does.
 _PERIOD = 1 << 20
 # Smallest magnitude by the scale: far from zero and from denormal numbers, and too few to be noticed.
-_SMALLEST = 1e-3
+_SMALLEST = 1.37e-3
 # Of float16; every other type reaches further down.
 _SMALLEST_NORMAL = 6.2e-5
 # A quantised step; products of two 8-bit numbers stay near one.

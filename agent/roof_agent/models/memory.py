@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import resource
+from pathlib import Path
 
 import onnx
 from onnx import shape_inference
@@ -45,9 +45,15 @@ def peak_activation_bytes(model: onnx.ModelProto) -> int:
     return peak
 
 
-def peak_rss_bytes() -> int:
-    """Return the most memory that this process has held so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+def peak_rss_bytes(root: Path = Path("/")) -> int:
+    """Return the most memory that this process has held; 0 where /proc doesn't tell.
+
+    Not getrusage's figure: that one starts from what the parent held when it forked.
+    """
+    for line in (root / "proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    return 0
 
 
 def _bytes(value: onnx.ValueInfoProto) -> int:

@@ -181,7 +181,8 @@ def _canonical(executed: onnx.ModelProto, feeds: inputs.Feeds) -> onnx.ModelProt
     del bare.graph.value_info[:]
     bare.graph.initializer.extend(tensors)
     bare.graph.value_info.extend(values)
-    for value in bare.graph.input:
+    # Old models list their weights among the inputs.
+    for value in (value for value in bare.graph.input if value.name in feeds):
         shape = value.type.tensor_type.shape
         del shape.dim[:]
         shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in feeds[value.name].shape)

@@ -17,7 +17,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 
 from roof_agent.errors import MeasurementError
 from roof_agent.models.filling import chunks
-from roof_agent.models.kept import Scope
+from roof_agent.models.kept import Scope, is_mathematical
 from roof_agent.models.tensors import BITS, elements, flattened, is_bare, parameter_bytes, stored
 
 __all__ = ["MARK", "digest", "fill", "is_weightless", "parameter_bytes", "stored", "strip", "write"]
@@ -150,6 +150,8 @@ def _strip_nodes(nodes: Iterable[NodeProto], bare: MutableSequence[NodeProto], k
             input=node.input,
             output=node.output,
         )
+        # One number for a whole tensor: mostly the zero of a first state, which runtimes know.
+        own_keeps = _keeps_mathematics if node.op_type == "ConstantOfShape" else keeps
         for attribute in node.attribute:
             if node.op_type == "Constant" and attribute.name.startswith(
                 ("value_float", "value_ints", "sparse")
@@ -157,12 +159,20 @@ def _strip_nodes(nodes: Iterable[NodeProto], bare: MutableSequence[NodeProto], k
                 value = own.attribute.add(name="value", type=AttributeProto.TENSOR)
                 _strip_tensor(_as_tensor(attribute), value.t, node.output[0], keeps)
             else:
-                _strip_attribute(attribute, own.attribute.add(), node.output[0] if node.output else "", keeps)
+                _strip_attribute(
+                    attribute, own.attribute.add(), node.output[0] if node.output else "", own_keeps
+                )
         bare.append(own)
 
 
+def _keeps_mathematics(_: str, tensor: TensorProto) -> bool:
+    return elements(tensor) == 1 and is_mathematical(tensor)
+
+
 def _strip_attribute(attribute: AttributeProto, bare: AttributeProto, output: str, keeps: Keeps) -> None:
-    bare.name, bare.type, bare.ref_attr_name = attribute.name, attribute.type, attribute.ref_attr_name
+    bare.name, bare.type = attribute.name, attribute.type
+    if attribute.ref_attr_name:
+        bare.ref_attr_name = attribute.ref_attr_name
     if attribute.type == AttributeProto.TENSOR:
         _strip_tensor(attribute.t, bare.t, output, keeps)
     elif attribute.type == AttributeProto.GRAPH:

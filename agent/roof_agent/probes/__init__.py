@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from roof_agent.errors import UsageError
+from roof_agent.presets import DEFAULT, QUICK
 from roof_agent.records import Conditions, Device, Measurement, ModelPart, ModelRef, NetworkDetail, Work
-
-PRESETS = ("quick", "default", "rigorous")
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def _rank(name: str) -> int:
     return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
-def choose(wanted: Sequence[str], unwanted: Sequence[str], preset: str = "default") -> list[Probe]:
+def choose(wanted: Sequence[str], unwanted: Sequence[str], preset: str = DEFAULT) -> list[Probe]:
     """Return the probes to run: those wanted, else the preset's. Raises UsageError for an unknown name."""
     known = all_probes()
     for name in (*wanted, *unwanted):
@@ -187,5 +186,5 @@ def choose(wanted: Sequence[str], unwanted: Sequence[str], preset: str = "defaul
         probe
         for name, probe in known.items()
         if name not in unwanted
-        and (name in wanted if wanted else probe.default and (probe.quick or preset != PRESETS[0]))
+        and (name in wanted if wanted else probe.default and (probe.quick or preset != QUICK))
     ]

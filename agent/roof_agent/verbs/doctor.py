@@ -11,6 +11,7 @@ from roof_agent import child, doctor
 from roof_agent import plan as planning
 from roof_agent.platform import conditions
 from roof_agent.platform.discovery import discover
+from roof_agent.presets import DEFAULT
 from roof_agent.table import describe_device
 
 _TITLES = {doctor.MISSING: "missing", doctor.DISTURBS: "disturbs the figures", doctor.NOTE: "note"}
@@ -20,7 +21,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Print the plan of a default run and the findings."""
     device, state = discover(), conditions.sample()
     findings = doctor.examine(device, state, child.native_problem())
-    plan = planning.make(planning.probes(None, (), ()), planning.context(device, "default"))
+    plan = planning.make(planning.probes(None, (), ()), planning.context(device, DEFAULT))
     if arguments.json:
         document = {
             "findings": [asdict(found) for found in findings],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 
@@ -11,6 +12,8 @@ from roof_agent.errors import UnreachableError
 from roof_agent.platform.discovery import discover
 from roof_agent.progress import set_up_logging
 from roof_agent.uplink import session_to
+
+log = logging.getLogger(__name__)
 
 _SECONDS = 60.0
 
@@ -24,7 +27,7 @@ def main(arguments: argparse.Namespace) -> int:
     # gRPC and protobuf are loaded where they are needed only.
     from roof_agent.spool import open_spool
 
-    spool = open_spool(settings.spool)
+    spool = open_spool(settings.spool, log.warning)
     waiting = len(spool.positions())
     with session_to(settings, discover(), spool) as session:
         if waiting and not session.drain(_SECONDS):

@@ -8,7 +8,8 @@ import pytest
 from roof_agent import plan as planning
 from roof_agent.child import answer, native_problem
 from roof_agent.platform.discovery import discover
-from roof_agent.probes import PRESETS, all_probes, choose
+from roof_agent.presets import PRESETS
+from roof_agent.probes import all_probes, choose
 from roof_agent.units import QUANTITIES
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
