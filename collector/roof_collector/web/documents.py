@@ -37,7 +37,10 @@ class CeilingRow:
 
 @dataclass(frozen=True)
 class RooflineRow:
-    """Two ceilings of one element type, thread count and back end, and the ridge between them."""
+    """Two ceilings of one element type, thread count and back end, and the ridge between them.
+
+    `grade` is the worse of the two measurements'.
+    """
 
     element_type: str
     threads: int
@@ -45,6 +48,7 @@ class RooflineRow:
     flops_per_s: float
     bytes_per_s: float
     ridge: float
+    grade: str = ""
 
 
 @dataclass(frozen=True)

@@ -244,6 +244,26 @@ def test_numpy_figures_say_so(empty_site: Any, seed: ModuleType) -> None:
         assert '<span class="numpy">numpy</span>' in empty_site.client.get(path).text
 
 
+def test_a_roofline_is_as_good_as_the_worse_of_its_ceilings(empty_site: Any, seed: ModuleType) -> None:
+    with empty_site.engine.begin() as connection:
+        run_number = seed.a_run(connection, seed.board(connection))
+        seed.measured(connection, run_number, 1, "bandwidth", "copy", "bytes_per_s", 2e9)
+        seed.measured(connection, run_number, 2, "peak", "fma", "flops_per_s", 8e9)
+        noisy = {"grade": "noisy", "element_type": "float64"}
+        seed.measured(connection, run_number, 3, "peak", "fma", "flops_per_s", 4e9, **noisy)
+    rooflines = empty_site.json(f"/runs/{seed.RUN_ID}.json")["rooflines"]
+    assert {row["element_type"]: row["grade"] for row in rooflines} == {
+        "float32": "clean",
+        "float64": "noisy",
+    }
+    tiles = [
+        attributes["class"]
+        for tag, attributes in empty_site.page(f"/devices/{seed.FINGERPRINT}").tags
+        if "tile" in (attributes.get("class") or "").split()
+    ]
+    assert tiles == ["tile", "tile doubtful"]
+
+
 def test_why_there_is_no_prediction_is_said(empty_site: Any, seed: ModuleType) -> None:
     with empty_site.engine.begin() as connection:
         number = seed.a_run(connection, seed.board(connection))

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from roof_agent.records import Grade
 from roof_collector.fit.ceilings import Ceiling, roofline
 from roof_collector.store import queries
 from roof_collector.web.documents import CeilingRow, MeasurementRow, RooflineRow, RunRow
@@ -30,7 +31,9 @@ def moment(at_ns: int) -> str:
 def state(run: Row[Any]) -> tuple[str, str]:
     """Return a run's state and what there is to say about it."""
     if run.ended_at is not None:
-        return ("complete" if run.complete else "partial"), run.reason or ""
+        if run.complete:
+            return "complete", run.reason or ""
+        return "partial", run.reason or "some measurement failed"
     if run.stream is None:
         return "interrupted", "its agent went away before the run ended"
     if time.time_ns() - run.heard_at > _SILENCE_NS:
@@ -104,8 +107,12 @@ def roofline_rows(found: Sequence[Ceiling]) -> list[RooflineRow]:
         own = [ceiling for ceiling in found if ceiling.backend == backend]
         roof = roofline(own, element_type=element_type, threads=threads)
         if roof:
+            chosen = [c.grade for c in own if c.value in {roof.flops_per_s, roof.bytes_per_s}]
+            grade = next((grade for grade in chosen if grade != Grade.CLEAN.value), Grade.CLEAN.value)
             rows.append(
-                RooflineRow(element_type, threads, backend, roof.flops_per_s, roof.bytes_per_s, roof.ridge)
+                RooflineRow(
+                    element_type, threads, backend, roof.flops_per_s, roof.bytes_per_s, roof.ridge, grade
+                )
             )
     return sorted(rows, key=lambda row: (row.backend != "native", row.element_type, row.threads))
 
