@@ -182,9 +182,13 @@ def _dims(text: str) -> list[int | str]:
 
 def _value(text: str, name: str) -> object:
     try:
-        found = [
-            float(part) if re.search(r"[.einf]", part) else int(part) for part in text.lower().split(",")
-        ]
+        found = [_number(part.strip().lower()) for part in text.split(",")]
     except ValueError as error:
         raise UsageError(f"--value {name}={text}: not a number, or numbers with commas between") from error
     return found if "," in text else found[0]
+
+
+def _number(text: str) -> float | int:
+    if text in {"true", "false"}:
+        return int(text == "true")
+    return float(text) if re.search(r"[.einf]", text) else int(text)

@@ -114,6 +114,28 @@ def test_open_dims_are_polynomials_until_they_are_bound(
     assert "the dims N are open: bind them" in err
 
 
+def test_a_value_decides_a_branch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def branch(name: str, width: int) -> onnx.GraphProto:
+        weight = TensorProto(name=f"{name}_w", data_type=TensorProto.FLOAT, dims=[8, width])
+        product = helper.make_node("MatMul", ["x", weight.name], [f"{name}_y"])
+        result = helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, None)
+        return helper.make_graph([product], name, [], [result], [weight])
+
+    graph = helper.make_graph(
+        [helper.make_node("If", ["flag"], ["y"], then_branch=branch("a", 4), else_branch=branch("b", 6))],
+        "choice",
+        [
+            helper.make_tensor_value_info("flag", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    path = tmp_path / "choice.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    for flags, macc in (((), 48), (("--value", "flag=true"), 32), (("--value", "flag=0"), 48)):
+        assert document(capsys, "analyze", str(path), *flags)["totals"]["macc"] == macc, flags
+
+
 def test_strict_refuses_what_is_not_counted(open_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for verb in (("analyze",), ("predict", "--profile", "datasheet:rpi3")):
         arguments = (*verb, str(open_model), "--bind", "N=1", "--json")
