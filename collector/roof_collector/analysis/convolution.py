@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from roof_agent.errors import UsageError
 from roof_collector.analysis.roofline import Roofline, RooflineTime
 
-# Bits of an element; what is below a byte is packed.
+# Bits of an element; what is below a byte is packed. By name and not by number (as in tensor.py), so that
+# questions about one layer are answered without loading onnx.
 ELEMENT_BITS = {
     "float64": 64,
     "float32": 32,
