@@ -20,8 +20,9 @@ import pytest
 from roof_agent import records
 from roof_agent.errors import UsageError
 from roof_agent.session import Session
+from roof_agent.session_state import Timing
 from roof_agent.spool import DiskSpool, MemorySpool, Spool
-from roof_agent.stream import PROTOCOL_VERSION, Timing
+from roof_agent.stream import PROTOCOL_VERSION
 from roof_agent.wire import parse_record, plan_message
 from roofline.v1 import run_pb2, session_pb2, session_pb2_grpc
 

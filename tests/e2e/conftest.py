@@ -23,8 +23,8 @@ import pytest
 from roof_agent.platform.discovery import discover
 from roof_agent.records import Measurement, Outcome, RunEnd, RunStart, Statistics
 from roof_agent.session import Session
+from roof_agent.session_state import Timing
 from roof_agent.spool import DiskSpool
-from roof_agent.stream import Timing
 from roof_collector.store.packing import unpack_doubles
 
 _READY_SECONDS = 30.0
