@@ -81,6 +81,8 @@ _INTEGERS = {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL}
 
 _SHAPE_FLOATS = 64
 _SHAPE_INTEGERS = 1 << 16
+_LARGEST_WHOLE = 1 << 16
+_MOST_ROOTED = 4096
 # Few integers that aren't known to be shapes: an offset, an identifier of padding.
 _OTHER_INTEGERS = 64
 
@@ -145,19 +147,22 @@ def is_mathematical(tensor: TensorProto) -> bool:
     value = abs(float(array))
     if value in {0.0, math.inf} or math.isnan(value):
         return True
-    return any(float(kind(candidate)) == value for candidate in _candidates(value))
+    with np.errstate(over="ignore", under="ignore"):
+        return any(float(kind(candidate)) == value for candidate in _candidates(value))
 
 
 def _candidates(value: float) -> Iterable[float]:
-    near = (
-        (round(2 * value) / 2, 1 << 16),
-        (1 / max(round(1 / value), 1), 1 << 16),
-        (math.sqrt(round(value * value)) if value < 1e3 else 0.0, 64),
-        (1 / math.sqrt(max(round(1 / value**2), 1)) if value > 1e-3 else 0.0, 1),
-    )
+    # No further than where a trained number would hit one of them by chance.
+    near = [round(2 * value) / 2] if value <= _LARGEST_WHOLE else []
+    if value <= math.sqrt(_MOST_ROOTED):
+        near.append(math.sqrt(round(value * value)))
+    if value >= 1 / math.sqrt(_MOST_ROOTED):
+        near.append(1 / math.sqrt(round(1 / value**2)) if value < 1 else 0.0)
+    if 1 / _MOST_ROOTED <= value < 1:
+        near.append(1 / round(1 / value))
     exponent = math.log10(value)
     return itertools.chain(
-        (candidate for candidate, largest in near if candidate <= largest),
+        near,
         (2.0 ** round(math.log2(value)), 10.0 ** round(exponent)),
         (0.044715, 1.702, math.sqrt(2 / math.pi), math.pi, math.e),
         (float(np.finfo(kind).max) for kind in (np.float16, np.float32)),
