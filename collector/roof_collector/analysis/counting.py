@@ -95,38 +95,39 @@ def _totals(rows: Sequence[Row], engine: Engine) -> Totals:
 
 
 def _layer(row: Row) -> Layer:
+    # Typed as numbers in `Counts`, which says why.
+    counted: Any = row
     return Layer(
-        **_counts(row),
+        params=_elements(row.roots),
+        macc=counted.macc,
+        other_ops=counted.other_ops,
+        input_bytes=counted.input_bytes,
+        param_bytes=counted.param_bytes,
+        output_bytes=counted.output_bytes,
         index=row.index,
         name=row.name,
         op_type=row.op_type,
         domain=row.domain,
         layer_class=row.cost.kind,
-        inputs=tuple(_described(tensor.dtype, tensor.shape) for tensor in row.inputs if tensor is not None),
-        outputs=tuple(_described(tensor.dtype, tensor.shape) for tensor in row.outputs if tensor.name),
+        inputs=tuple([_described(t.dtype, t.shape) for t in row.inputs if t is not None]),
+        outputs=tuple([_described(t.dtype, t.shape) for t in row.outputs if t.name]),
         fused=tuple(row.fused),
         rewrites=tuple(row.rewrites),
         note=row.cost.note,
         uncounted=row.uncounted,
-        branches=tuple(_branch(branch) for branch in row.cost.branches) if row.cost.branches else (),
+        branches=tuple(map(_branch, row.cost.branches)),
     )
 
 
-def _counts(counted: Row | Branch) -> dict[str, Any]:
-    """Return the counts as `Counts` takes them; it types them as int and says why."""
-    return {
-        "params": _elements(counted.roots),
-        "macc": counted.macc,
-        "other_ops": counted.other_ops,
-        "input_bytes": counted.input_bytes,
-        "param_bytes": counted.param_bytes,
-        "output_bytes": counted.output_bytes,
-    }
-
-
 def _branch(branch: Branch) -> BranchCounts:
+    counted: Any = branch
     return BranchCounts(
-        **_counts(branch),
+        params=_elements(branch.roots),
+        macc=counted.macc,
+        other_ops=counted.other_ops,
+        input_bytes=counted.input_bytes,
+        param_bytes=counted.param_bytes,
+        output_bytes=counted.output_bytes,
         name=branch.name,
     )
 

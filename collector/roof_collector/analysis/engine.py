@@ -101,7 +101,8 @@ class Engine:
         inputs = [(scope.get(name) or scope.find(name)) if name else None for name in proto.input]
         domain = domain_of(proto.domain)
         version = self._version(domain, place)
-        node = Node(proto, inputs, version, _Inside(self, scope, place, proto, index), place.attributes)
+        inside = _Inside(self, scope, place, proto, index)
+        node = Node(proto, inputs, version, inside, place.attributes)
         if place.path:
             node.outputs = [f"{place.path}{name}" if name else "" for name in node.outputs]
         found = RULES.get((domain, proto.op_type), _no_rule)

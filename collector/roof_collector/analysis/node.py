@@ -75,7 +75,10 @@ class Subgraphs(Protocol):
 class Node:
     """One node with its inputs' tensors; absent optional inputs are None."""
 
-    __slots__ = ("_attributes", "domain", "inputs", "name", "op_type", "outputs", "subgraphs", "version")
+    __slots__ = (
+        *("_caller", "_named", "_proto"),
+        *("domain", "inputs", "name", "op_type", "outputs", "subgraphs", "version"),
+    )
 
     def __init__(
         self,
@@ -92,9 +95,18 @@ class Node:
         self.inputs = inputs
         self.version = version
         self.subgraphs = subgraphs
-        self._attributes = {attribute.name: attribute for attribute in proto.attribute}
-        if attributes is not None:
-            self._attributes = resolved(self._attributes, attributes)
+        self._proto = proto
+        self._caller = attributes
+        self._named: dict[str, AttributeProto] | None = None
+
+    @property
+    def _attributes(self) -> dict[str, AttributeProto]:
+        # Most nodes are never asked for one.
+        if self._named is None:
+            self._named = {attribute.name: attribute for attribute in self._proto.attribute}
+            if self._caller is not None:
+                self._named = resolved(self._named, self._caller)
+        return self._named
 
     def has(self, name: str) -> bool:
         """Tell whether an attribute is there."""

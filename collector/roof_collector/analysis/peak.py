@@ -34,7 +34,8 @@ def peak_bytes(rows: Sequence[Row], inputs: Sequence[Tensor], outputs: Sequence[
                 fresh = fresh + sizes.get(key, 0)
         held = held + fresh
         plain.see(held)
-        in_place.see(held - _saved(row, step, last, storage))
+        depthwise = row.cost.kind.endswith("depthwise")
+        in_place.see(held - _saved(row, step, last, storage) if depthwise else held)
         for key in ending.get(step, ()):
             if key in live:
                 live.discard(key)
@@ -48,7 +49,8 @@ class _Peak:
         self._rank = rank(value)
 
     def see(self, value: Dim) -> None:
-        if value is not self.value and (ranked := rank(value)) > self._rank:
+        ranked = value if isinstance(value, int) else rank(value)
+        if ranked > self._rank:
             self.value, self._rank = value, ranked
 
 
@@ -95,11 +97,7 @@ def _total(sizes: dict[int, Dim], keys: set[int]) -> Dim:
 def _saved(row: Row, step: int, last: dict[int, int], storage: dict[int, int]) -> Dim:
     """Return what a depthwise layer saves that writes over its input, through a buffer of one channel."""
     source = row.inputs[0] if row.inputs else None
-    if (
-        not row.cost.kind.endswith("depthwise")
-        or source is None
-        or last.get(storage.get(id(source), id(source))) != step
-    ):
+    if source is None or last.get(storage.get(id(source), id(source))) != step:
         return 0
     read, written, shape = source.nbytes, row.outputs[0].nbytes, row.outputs[0].shape
     if read is None or written is None or not shape or len(shape) < 2 or rank(written) > rank(read):

@@ -11,7 +11,7 @@ from roof_collector.analysis.symbols import Poly
 SCHEMA = 1
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Counts:
     """The two views of a layer or of a whole network: operations and bytes.
 
@@ -60,7 +60,7 @@ class Counts:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class BranchCounts(Counts):
     """One branch of an If or the body of a loop, counted once (params: all that it holds)."""
 
@@ -70,7 +70,7 @@ class BranchCounts(Counts):
 TensorShape = tuple[str, tuple[int | str, ...] | None]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Layer(Counts):
     """One node. `index` is its place in the graph's node list; `name` is as written, maybe empty.
 
@@ -114,7 +114,7 @@ class Layer(Counts):
         return document
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Totals(Counts):
     """The whole network; `params` counts a shared constant once, so it may be less than the layers' sum.
 

@@ -73,7 +73,7 @@ class Tensor:
     """
 
     __slots__ = (
-        *("_elements", "_measured", "_source", "_value"),
+        *("_elements", "_measured", "_nbytes", "_source", "_value"),
         *("constant", "dtype", "items", "name", "roots", "shape", "stored"),
     )
 
@@ -99,6 +99,7 @@ class Tensor:
         self._source = source
         self._measured: Shape | None = None
         self._elements: Dim | None = None
+        self._nbytes: Dim | None = None
 
     @property
     def value(self) -> npt.NDArray[Any] | None:
@@ -115,15 +116,21 @@ class Tensor:
     def elements(self) -> Dim | None:
         """Number of elements, None where the rank is unknown."""
         if self._measured is not self.shape:
-            self._measured = self.shape
-            self._elements = None if self.shape is None else product(self.shape)
+            self._measure()
         return self._elements
 
     @property
     def nbytes(self) -> Dim | None:
         """Bytes, packed (two int4 a byte, rounded up); None where the rank is unknown."""
-        elements = self.elements
-        return None if elements is None else packed_bytes(elements, self.dtype)
+        if self._measured is not self.shape:
+            self._measure()
+        return self._nbytes
+
+    def _measure(self) -> None:
+        """Size the tensor once for each shape that it takes."""
+        self._measured = self.shape
+        self._elements = None if self.shape is None else product(self.shape)
+        self._nbytes = None if self._elements is None else packed_bytes(self._elements, self.dtype)
 
 
 def packed_bytes(elements: Dim, dtype: int) -> Dim:
