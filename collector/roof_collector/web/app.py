@@ -30,6 +30,7 @@ from roof_collector.web.views.run import run_page
 from roof_dashboards import STATIC
 
 API = "/api/v1"
+_READING = ["GET", "HEAD"]
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,10 @@ def create_app(engine: Engine, *, hosts: Iterable[str] = ()) -> FastAPI:
     app.add_middleware(Guard, hosts=hosts)
     for page in PAGES:
         _add_page(app, page)
-    app.add_api_route("/", _endpoint(devices_page, rendering.html), include_in_schema=False)
-    app.add_api_route("/.json", lambda: RedirectResponse("/devices.json"), include_in_schema=False)
+    app.add_api_route("/", _endpoint(devices_page, rendering.html), methods=_READING, include_in_schema=False)
+    app.add_api_route(
+        "/.json", lambda: RedirectResponse("/devices.json"), methods=_READING, include_in_schema=False
+    )
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(PageError, _page_error)
     app.add_exception_handler(HTTPException, _http_error)
@@ -86,9 +89,15 @@ def _add_page(app: FastAPI, page: Page) -> None:
         operation_id=name,
         summary=inspect.getdoc(page.document),
     )
-    app.add_api_route(page.path + ".json", as_json, include_in_schema=False, response_model=None)
-    app.add_api_route(page.path + ".csv", _csv_endpoint(page.build), include_in_schema=False)
-    app.add_api_route(page.path, _endpoint(page.build, rendering.html), include_in_schema=False)
+    app.add_api_route(
+        page.path + ".json", as_json, methods=_READING, include_in_schema=False, response_model=None
+    )
+    app.add_api_route(
+        page.path + ".csv", _csv_endpoint(page.build), methods=_READING, include_in_schema=False
+    )
+    app.add_api_route(
+        page.path, _endpoint(page.build, rendering.html), methods=_READING, include_in_schema=False
+    )
 
 
 def _endpoint(

@@ -50,6 +50,12 @@ def test_nothing_can_be_written(site: Any, method: str) -> None:
     assert answer.headers["allow"] == "GET, HEAD"
 
 
+@pytest.mark.parametrize("path", ["/", "/devices", "/devices.json", "/devices.csv", "/static/style.css"])
+def test_heads_are_answered(site: Any, path: str) -> None:
+    answer = site.client.head(path)
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
 def test_static_files_stay_in_their_folder(site: Any) -> None:
     address = urlsplit(site.url)
     for path in (
