@@ -27,12 +27,15 @@ class Settings:
     probe: tuple[str, ...]
     no_probe: tuple[str, ...]
     model: tuple[Path, ...]
+    bind: dict[str, int]
+    input: dict[str, Path]
     threads: tuple[int, ...]
     cpus: tuple[int, ...]
     backend: str
     interval: float | None
     duration: float | None
     output: Path | None
+    trace: Path | None
     json: bool
     label: dict[str, str]
     strict: bool
@@ -136,6 +139,20 @@ def _pair(value: str) -> tuple[str, str]:
     return key, text
 
 
+def _count(value: str) -> tuple[str, int]:
+    name, _, count = value.rpartition("=")
+    if not name or not count.isdigit() or not int(count):
+        raise ValueError("NAME=N")
+    return name, int(count)
+
+
+def _file_of(value: str) -> tuple[str, Path]:
+    name, _, path = value.partition("=")
+    if not name or not path:
+        raise ValueError("NAME=FILE")
+    return name, Path(path)
+
+
 OPTIONS = (
     Option("collector", str, "HOST:PORT", None, "send the results to this collector, and take its plan"),
     Option("insecure", _switch, "", False, "allow a collector off this machine without encryption"),
@@ -143,12 +160,15 @@ OPTIONS = (
     Option("probe", str, "NAME", (), "run only this probe", many=True),
     Option("no_probe", str, "NAME", (), "leave this probe out", many=True),
     Option("model", Path, "FILE", (), "measure this ONNX network too; its weights stay here", many=True),
+    Option("bind", _count, "NAME=N", {}, "an open dim of the inputs of each --model (default: 1)", many=True),
+    Option("input", _file_of, "NAME=FILE", {}, "feed this .npy file to an input of each --model", many=True),
     Option("threads", _threads, "N", (), "thread counts, or all (default: 1 and all)", many=True),
     Option("cpus", _cpus, "LIST", (), "measure on these CPUs only, such as 0,2-3", many=True),
     Option("backend", str, "NAME", "", "kernels to measure with", choices=("native", "numpy")),
     Option("interval", seconds, "TIME", None, "go on, and begin a run every TIME (90s, 5m, 2h)"),
     Option("duration", seconds, "TIME", None, "stretch or shrink the measurements to take TIME altogether"),
     Option("output", Path, "FILE", None, "append everything as JSON lines"),
+    Option("trace", Path, "FILE", None, "write the run as a Chrome trace, to be seen in Perfetto"),
     Option("json", _switch, "", False, "print one JSON document instead of tables"),
     Option("label", _pair, "KEY=VALUE", {}, "label the run", many=True),
     Option("strict", _switch, "", False, "refuse to start where something would disturb the figures (exit "

@@ -7,7 +7,7 @@
 
 _shtab_roof_agent_subparsers=(run list describe info doctor send completion)
 
-_shtab_roof_agent_run_option_strings=(-h --help --collector --insecure --preset --probe --no-probe --model --threads --cpus --backend --interval --duration --output --json --label --strict --spool -q --quiet -v --verbose --log-format --no-color --quick --rigorous --dry-run --config)
+_shtab_roof_agent_run_option_strings=(-h --help --collector --insecure --preset --probe --no-probe --model --bind --input --threads --cpus --backend --interval --duration --output --trace --json --label --strict --spool -q --quiet -v --verbose --log-format --no-color --quick --rigorous --dry-run --config)
 _shtab_roof_agent_list_option_strings=(-h --help --json)
 _shtab_roof_agent_describe_option_strings=(-h --help)
 _shtab_roof_agent_info_option_strings=(-h --help --json)
@@ -18,6 +18,7 @@ _shtab_roof_agent_option_strings=(-h --help --version)
 
 _shtab_roof_agent_run___model_COMPGEN=_shtab_compgen_files
 _shtab_roof_agent_run___output_COMPGEN=_shtab_compgen_files
+_shtab_roof_agent_run___trace_COMPGEN=_shtab_compgen_files
 _shtab_roof_agent_run___spool_COMPGEN=_shtab_compgen_files
 _shtab_roof_agent_send___spool_COMPGEN=_shtab_compgen_files
 

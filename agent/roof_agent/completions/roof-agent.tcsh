@@ -12,14 +12,16 @@ complete roof-agent \
         'c/--model=/f/' \
         'c/--backend=/(native numpy)/' \
         'c/--output=/f/' \
+        'c/--trace=/f/' \
         'c/--spool=/f/' \
         'c/--log-format=/(text json)/' \
-        'c/--/(backend collector config cpus dry-run duration help insecure interval json label log-format model no-color no-probe output preset probe quick quiet rigorous spool strict threads verbose version)/' \
+        'c/--/(backend bind collector config cpus dry-run duration help input insecure interval json label log-format model no-color no-probe output preset probe quick quiet rigorous spool strict threads trace verbose version)/' \
         'c/-/(- h q v)/' \
         'n/--preset/(quick default rigorous)/' \
         'n/--model/f/' \
         'n/--backend/(native numpy)/' \
         'n/--output/f/' \
+        'n/--trace/f/' \
         'n/--spool/f/' \
         'n/--log-format/(text json)/' \
         'p/1/(run list describe info doctor send completion)/' \

@@ -91,6 +91,9 @@ class LocalModel:
     ref: ModelRef
     path: Path
     weightless: bool
+    # Sizes of open dims, and files for inputs.
+    bind: dict[str, int] = field(default_factory=dict)
+    inputs: dict[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from roof_agent.errors import Unavailable
 from roof_agent.platform.capabilities import missing_for_networks
@@ -38,12 +39,13 @@ class Network(Probe):
                 "no network to measure: give one with --model, or a collector has them in its plan"
             )
         budget_seconds, repetitions, warmup_seconds = _BUDGETS[context.preset]
-        return [
+        tasks = [
             Task(
                 probe=self.name,
                 subject=model.ref.name,
                 quantity=self.quantity,
-                element_type="float32",
+                # What the zoo's networks are; what a user's is only its graph tells, in the child.
+                element_type="float32" if model.weightless else "",
                 threads=len(cpus),
                 cpus=cpus,
                 parameters={"optimization": "all"},
@@ -55,12 +57,19 @@ class Network(Probe):
                     "budget_seconds": budget_seconds,
                     "min_repetitions": repetitions,
                     "warmup_seconds": warmup_seconds,
+                    "bind": _lines(model.bind),
+                    "input": _lines(model.inputs),
                 },
-                seconds=1.5 * budget_seconds + _OVERHEAD_SECONDS,
+                seconds=1.5 * budget_seconds + 2 * warmup_seconds + _OVERHEAD_SECONDS,
             )
             for model in context.models
             for cpus in context.placements
         ]
+        if context.preset != "rigorous":
+            return tasks
+        # What the runtime's fusions and layouts buy.
+        plain = [replace(task, parameters={"optimization": "none"}) for task in tasks if task.threads == 1]
+        return tasks + plain
 
     def measure(self, task: Task) -> Reading:
         """Measure one network."""
@@ -68,3 +77,8 @@ class Network(Probe):
         from roof_agent.models.network import measure
 
         return measure(task)
+
+
+def _lines(pairs: Mapping[str, object]) -> str:
+    """Return pairs as a task's settings can hold them."""
+    return "\n".join(f"{name}={value}" for name, value in pairs.items())

@@ -29,6 +29,7 @@ from roof_agent.records import Device, ModelRef, RunStart
 from roof_agent.runner import Runner, Sink, Tally, batches
 from roof_agent.stop import Stop, Stopped
 from roof_agent.table import columns, describe_device, render
+from roof_agent.trace import Trace
 from roof_agent.uplink import Uplink, connect
 
 log = logging.getLogger(__name__)
@@ -84,6 +85,8 @@ class _Command:
         with ExitStack() as stack:
             if settings.output:
                 sinks.append(stack.enter_context(closing(JsonLines(settings.output, run_id))))
+            if settings.trace:
+                sinks.append(stack.enter_context(closing(Trace(settings.trace))))
             stack.callback(self.progress.clear)
             runner = Runner(sinks, [self.progress, uplink], stop=self.stop, quiet=uplink.quiet)
             tally = runner.run(_start(settings, self.device), plan.tasks, plan.refused)
@@ -120,7 +123,7 @@ def make_plan(settings: Settings, device: Device, uplink: Uplink) -> planning.Ru
     """Return the plan: the collector's where it has one, what was asked for before that."""
     wish = uplink.plan()
     chosen = planning.probes(wish, settings.probe, settings.no_probe, settings.preset)
-    models = [_local_model(path) for path in settings.model]
+    models = [_local_model(path, settings) for path in settings.model]
     if wish is not None:
         models += uplink.models(wish)
     within = planning.context(
@@ -142,13 +145,19 @@ def _refuse_disturbance(device: Device) -> None:
         raise UnfitEnvironmentError(f"not measuring, as --strict wants: {'; '.join(disturbing)}")
 
 
-def _local_model(path: Path) -> LocalModel:
+def _local_model(path: Path, settings: Settings) -> LocalModel:
     try:
         size = path.stat().st_size
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
     # Its digest is that of its weightless form, which the measuring child makes.
-    return LocalModel(ModelRef(path.stem, "", size), path.resolve(), weightless=False)
+    return LocalModel(
+        ModelRef(path.stem, "", size),
+        path.resolve(),
+        weightless=False,
+        bind=settings.bind,
+        inputs={name: file.resolve() for name, file in settings.input.items()},
+    )
 
 
 def _start(settings: Settings, device: Device) -> RunStart:
