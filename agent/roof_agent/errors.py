@@ -31,7 +31,7 @@ EXIT_HELP: dict[Exit, str] = {
     Exit.OK: "everything that was asked for was done",
     Exit.PARTIAL: "some measurement failed; the others are there",
     Exit.USAGE: "the command line, or a file it names, is wrong",
-    Exit.UNREACHABLE: "no collector answered, the results are kept; analyze --strict: an operator isn't counted",
+    Exit.UNREACHABLE: "no collector answered, results are kept; analyze --strict: an operator isn't counted",
     Exit.ENVIRONMENT: "this machine can't do what was asked",
     Exit.THRESHOLD: "a threshold given on the command line was breached",
     Exit.INTERRUPTED: "stopped by Ctrl-C",

@@ -23,6 +23,9 @@ _CONFIDENCE = 0.95
 # than its ceiling; noise lowers some repetitions and leaves the high quantile standing.
 _TRUSTED = {None, Grade.CLEAN, Grade.NOISY}
 
+# The probes that saturate a roof, and the level of the memory that each is about.
+_LEVELS = {"peak": "", "bandwidth": "DRAM"}
+
 
 @dataclass(frozen=True)
 class Ceiling:
@@ -53,16 +56,17 @@ def ceilings(measurements: Iterable[Measurement]) -> list[Ceiling]:
     One a quantity, element type (arithmetic only: traffic has none), thread count and back end.
     Throttled and limited measurements don't count.
     """
-    best: dict[tuple[str, str, int, str], tuple[int, Ceiling]] = {}
+    best: dict[tuple[str, str, int, str], tuple[tuple[int, float], Measurement]] = {}
     for measurement in measurements:
-        found = _ceiling(measurement)
-        if found is None:
+        rank = _rank(measurement)
+        if rank is None:
             continue
-        rank, ceiling = found
-        key = (ceiling.quantity, ceiling.element_type, ceiling.threads, ceiling.backend)
-        if key not in best or (rank, ceiling.value) > (best[key][0], best[key][1].value):
-            best[key] = (rank, ceiling)
-    return [best[key][1] for key in sorted(best)]
+        value = float(np.quantile(measurement.repetitions, QUANTILE))
+        key = (measurement.quantity, _element_type(measurement), measurement.threads, measurement.backend)
+        if key not in best or (rank, value) > best[key][0]:
+            best[key] = ((rank, value), measurement)
+    # The interval is the costly part, and of the chosen ones alone.
+    return [_ceiling(value, measurement) for _, ((_, value), measurement) in sorted(best.items(), key=_key)]
 
 
 def roofline(found: Sequence[Ceiling], *, element_type: str = "float32", threads: int = 1) -> Roofline | None:
@@ -79,31 +83,37 @@ def roofline(found: Sequence[Ceiling], *, element_type: str = "float32", threads
     return None
 
 
-def _ceiling(measurement: Measurement) -> tuple[int, Ceiling] | None:
-    """Return a candidate and its rank, None where the measurement is no evidence for a ceiling."""
-    if (
-        measurement.outcome is not Outcome.OK
-        or measurement.grade not in _TRUSTED
-        or not measurement.repetitions
-    ):
+def _rank(measurement: Measurement) -> int | None:
+    """Return how good an evidence for a ceiling a measurement is, None for none.
+
+    How many bytes a plain store really costs is an estimate (write-allocate or not), so kernels whose
+    traffic is certain go first.
+    """
+    usable = measurement.outcome is Outcome.OK and measurement.grade in _TRUSTED
+    if not usable or not measurement.repetitions or measurement.probe not in _LEVELS:
         return None
-    if measurement.probe == "peak":
-        rank, level, element_type = 0, "", measurement.element_type
-    elif measurement.probe == "bandwidth":
-        # How many bytes a plain store really costs is an estimate (write-allocate or not), so kernels
-        # whose traffic is certain go first.
-        certain = measurement.work is not None and measurement.work.stream_bytes == measurement.work.bus_bytes
-        rank, level, element_type = int(certain), "DRAM", ""
-    else:
-        return None
+    work = measurement.work
+    return int(measurement.probe == "bandwidth" and work is not None and work.stream_bytes == work.bus_bytes)
+
+
+def _element_type(measurement: Measurement) -> str:
+    """Return the type that tells ceilings apart: traffic has none."""
+    return measurement.element_type if measurement.probe == "peak" else ""
+
+
+def _key(item: tuple[tuple[str, str, int, str], object]) -> tuple[str, str, int, str]:
+    return item[0]
+
+
+def _ceiling(value: float, measurement: Measurement) -> Ceiling:
     rates = np.asarray(measurement.repetitions, dtype=float)
     low, high = _interval(rates)
-    return rank, Ceiling(
+    return Ceiling(
         quantity=measurement.quantity,
-        element_type=element_type,
+        element_type=_element_type(measurement),
         threads=measurement.threads,
-        level=level,
-        value=float(np.quantile(rates, QUANTILE)),
+        level=_LEVELS[measurement.probe],
+        value=value,
         low=low,
         high=high,
         n=len(rates),
