@@ -44,16 +44,9 @@ def analyze(
     make the counts exact polynomials in them. Weights need no data. UsageError for a model that
     isn't valid or a name that it doesn't have.
     """
-    engine = Engine(model, Inputs(bind or {}, shapes or {}, values or {}, batch))
+    inputs = Inputs(bind or {}, shapes or {}, values or {}, batch)
     with _uncollected():
-        try:
-            rows = engine.run()
-        except (UnicodeDecodeError, RecursionError) as error:
-            raise UsageError(f"the model isn't valid: {error}") from error
-        fuse(rows, fusion, engine.graph_outputs, residual_read=residual_read)
-        layers = tuple(_layer(row) for row in rows)
-        totals = _totals(rows, engine)
-        open_dims = sorted(set().union(*(_open(row) for row in rows)))
+        layers, totals, symbols = _counted(model, inputs, fusion, residual_read=residual_read)
     info = ModelInfo(
         name=model.graph.name,
         producer=f"{model.producer_name} {model.producer_version}".strip(),
@@ -61,14 +54,27 @@ def analyze(
         nodes=len(model.graph.node),
         fusion=fusion,
         residual_read=residual_read,
-        symbols=tuple(open_dims),
+        symbols=symbols,
     )
     return Analysis(info, totals, layers)
 
 
+def _counted(
+    model: ModelProto, inputs: Inputs, fusion: str, *, residual_read: bool
+) -> tuple[tuple[Layer, ...], Totals, tuple[str, ...]]:
+    engine = Engine(model, inputs)
+    try:
+        rows = engine.run()
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"the model isn't valid: {error}") from error
+    fuse(rows, fusion, engine.graph_outputs, residual_read=residual_read)
+    symbols = sorted(set().union(*(_open(row) for row in rows)))
+    return tuple([_layer(row) for row in rows]), _totals(rows, engine), tuple(symbols)
+
+
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Hold the garbage collector: the walk makes many small objects that all live to its end."""
+    """Hold the garbage collector: the walk makes many small objects, all of which live to its end."""
     collected = gc.isenabled()
     gc.disable()
     try:

@@ -86,7 +86,8 @@ class Engine:
                 f"the model nests graphs or functions more than {MAX_DEPTH} deep: it isn't analysed"
             )
         rows: list[Row] = []
-        for index, proto in in_order(nodes, scope.knows):
+        # A list keeps protobuf's wrappers of the nodes, which it makes anew for each pass otherwise.
+        for index, proto in in_order(list(nodes), scope.knows):
             function = self._function(proto)
             number = index if place.index is None else place.index
             if function is not None:
@@ -99,24 +100,23 @@ class Engine:
         self, proto: NodeProto, index: int, scope: Scope, place: Place, graph: GraphProto | None
     ) -> Row:
         inputs = [(scope.get(name) or scope.find(name)) if name else None for name in proto.input]
-        domain = domain_of(proto.domain)
-        version = self._version(domain, place)
         inside = _Inside(self, scope, place, proto, index)
-        node = Node(proto, inputs, version, inside, place.attributes)
+        node = Node(proto, inputs, inside, place.attributes)
+        domain, label, names = domain_of(node.domain), node.name, node.outputs
+        node.version = self._version(domain, place) if place.function else self._versions.get(domain, 1)
         if place.path:
-            node.outputs = [f"{place.path}{name}" if name else "" for name in node.outputs]
-        found = RULES.get((domain, proto.op_type), _no_rule)
+            node.outputs = [f"{place.path}{name}" if name else "" for name in names]
+            label = f"{place.path}{label}" if label else label
         try:
-            cost = self._cost(node, found, graph)
-            outputs = finish(node, proto, cost, place)
+            cost = self._cost(node, RULES.get((domain, node.op_type), _no_rule), graph)
+            outputs = finish(node, names, cost, place)
         except (InvalidNodeError, *_MALFORMED) as error:
-            where = f"node {index} ({proto.op_type} {place.path}{proto.name})"
+            where = f"node {index} ({node.op_type} {label})"
             raise UsageError(f"{where} isn't valid: {error or type(error).__name__}") from error
-        for name, tensor in zip(proto.output, outputs, strict=False):
+        for name, tensor in zip(names, outputs, strict=False):
             if name:
                 scope[name] = tensor
-        label = f"{place.path}{proto.name}" if place.path and proto.name else proto.name
-        row = Row(index, label, proto.op_type, domain, inputs, outputs, cost)
+        row = Row(index, label, node.op_type, domain, inputs, outputs, cost)
         row.measure()
         return row
 

@@ -84,7 +84,6 @@ class Node:
         self,
         proto: NodeProto,
         inputs: list[Tensor | None],
-        version: int,
         subgraphs: Subgraphs,
         attributes: Mapping[str, AttributeProto] | None = None,
     ) -> None:
@@ -93,7 +92,8 @@ class Node:
         self.name: str = proto.name
         self.outputs: list[str] = list(proto.output)
         self.inputs = inputs
-        self.version = version
+        # Of the operator set of its domain; the engine sets it.
+        self.version = 1
         self.subgraphs = subgraphs
         self._proto = proto
         self._caller = attributes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx import NodeProto
+from collections.abc import Sequence
 
 from roof_collector.analysis.node import Cost, InvalidNodeError, Node, array
 from roof_collector.analysis.scope import Place
@@ -19,9 +19,9 @@ _NEVER_CONSTANT = frozenset(
 )
 
 
-def finish(node: Node, proto: NodeProto, cost: Cost, place: Place) -> list[Tensor]:
+def finish(node: Node, names: Sequence[str], cost: Cost, place: Place) -> list[Tensor]:
     """Return the tensors that a node writes, one for each name, each with all that is known of it."""
-    outputs, names = list(cost.outputs), proto.output
+    outputs = list(cost.outputs)
     if len(outputs) < len(names):
         outputs += [Tensor(outputs[0].dtype if outputs else 1, None) for _ in names[len(outputs) :]]
     constant = _is_constant(node)

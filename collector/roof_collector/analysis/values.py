@@ -19,7 +19,7 @@ MAX_DIM = 1 << 40
 def tensor_of(proto: TensorProto) -> Tensor:
     """Return a stored tensor. One with no data (a weightless model's) has dims and type alone."""
     dims = tuple(proto.dims)
-    if dims and not (min(dims) >= 0 and max(dims) <= MAX_DIM):
+    if dims and (min(dims) < 0 or max(dims) > MAX_DIM):
         raise InvalidNodeError(f"the tensor {proto.name!r} has the dims {list(dims)}")
     return Tensor(proto.data_type, dims, name=proto.name, source=lambda: _values(proto, dims))
 
