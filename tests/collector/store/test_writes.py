@@ -174,6 +174,21 @@ def test_what_is_sent_again_is_there_once(store: Store, run_of: RunOf, measureme
     assert store.count(layer) == 12
 
 
+def test_a_number_used_again_for_something_else_changes_nothing(
+    store: Store, run_of: RunOf, measurement: Measurement
+) -> None:
+    assert measurement.network is not None
+    bare = replace(measurement, network=None)
+    grown = replace(
+        measurement.network, nodes=tuple(replace(measurement.network.nodes[0], index=i) for i in range(9))
+    )
+    store.send(run_of(bare, measurement)[:3])
+    before = store.document()["measurements"]
+    again = replace(measurement, subject="other", network=grown)
+    assert store.send(run_of(again, again, bare)).next_seq == 5
+    assert store.document()["measurements"][:2] == before
+
+
 def test_a_gap_stores_nothing_and_says_where_to_go_on(
     store: Store, run_of: RunOf, measurement: Measurement
 ) -> None:
