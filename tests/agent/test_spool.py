@@ -309,7 +309,7 @@ def test_what_isnt_a_segment_or_a_lock_stops_nothing(tmp_path: Path) -> None:
     assert subjects(spool, run_id="ffff0000-1111") == ["s0"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_f5_whatever_happens_to_a_segment_the_spool_starts_and_tells_the_truth(data: st.DataObject) -> None:
     """What comes out is what went in or is said to be lost; what wasn't touched comes out."""
