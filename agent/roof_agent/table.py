@@ -156,11 +156,11 @@ def _row(measurement: Measurement) -> tuple[str, ...]:
 def _ridge(measurements: Sequence[Measurement]) -> str:
     """Return peak / bandwidth for each type and thread count: below it, memory binds."""
     lines = []
-    roofs = {
-        (found.element_type, found.threads): found.best
-        for found in measurements
-        if found.probe == "peak" and found.best
-    }
+    roofs: dict[tuple[str, int], float] = {}
+    for found in measurements:
+        if found.probe == "peak" and found.best:
+            key = (found.element_type, found.threads)
+            roofs[key] = max(found.best, roofs.get(key, 0.0))
     for (element_type, threads), peak in roofs.items():
         traffic = [
             found.best

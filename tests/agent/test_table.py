@@ -53,6 +53,15 @@ not clean: 1 noisy of 4 (for one: others ran)
     )
 
 
+def test_the_ridge_is_that_of_the_highest_peak_and_the_fastest_traffic():
+    slow = ok("peak", "muladd", "flops_per_s", [1e9] * 3, element_type="float32", threads=1)
+    faster = ok("bandwidth", "copy", "bytes_per_s", [4.4e9] * 3, element_type="float64", threads=1)
+    other = ok("bandwidth", "copy", "bytes_per_s", [9e9] * 3, element_type="float64", threads=4)
+    text = render(DEVICE, [TRIAD, faster, other, FMA, slow])
+    assert "ridge float32, 1 thread: 2.0 FLOP/B (8.800 GFLOP/s by 4.400 GB/s)" in text
+    assert text.count("ridge") == 1
+
+
 def test_colours_only_where_asked():
     assert "\x1b" not in render(DEVICE, [FMA])
     assert "\x1b[2mfma" in render(DEVICE, [FMA], color=True)
