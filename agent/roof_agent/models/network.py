@@ -92,6 +92,7 @@ def measure(task: Task) -> Reading:
         involuntary_switches=sum(latency.switches),
         parameters={
             **_truth(latency, task.threads),
+            "weights": weightless.weight_type(network.bare),
             "profile_overhead_seconds": f"{overhead:.3g}",
             "expected_memory_bytes": str(expected),
             "peak_memory_bytes": str(memory.peak_rss_bytes()),

@@ -9,7 +9,7 @@ import json
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,6 @@ class Profile:
     unjoined_seconds: float
     profiled_seconds: float
     executed: onnx.ModelProto
-    events: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,20 @@ def profile(
         dropped = warmup.run(lambda: session.run(None, feeds))
         repetitions.run(lambda: session.run(None, feeds))
         trace = Path(session.end_profiling())
-    events = json.loads(trace.read_text(encoding="utf-8"))
     executed = onnx.load(str(optimized), load_external_data=False)
-    runs = split_runs(events)[dropped:]
+    runs = split_runs(_events(trace))[dropped:]
     nodes, unjoined = join(executed, runs)
     walls = sorted(run.seconds for run in runs)
-    return Profile(nodes, unjoined, quantile(walls, 0.5), executed, events)
+    return Profile(nodes, unjoined, quantile(walls, 0.5), executed)
+
+
+def _events(trace: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a profile: one to a line, since a long profile whole would fill a small board."""
+    with trace.open(encoding="utf-8") as file:
+        for line in file:
+            event = line.strip().rstrip(",")
+            if event not in {"", "[", "]"}:
+                yield json.loads(event)
 
 
 def split_runs(events: Iterable[dict[str, Any]]) -> list[ProfiledRun]:

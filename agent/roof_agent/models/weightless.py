@@ -18,9 +18,20 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from roof_agent.errors import MeasurementError
 from roof_agent.models.filling import chunks
 from roof_agent.models.kept import Scope, is_mathematical
+from roof_agent.models.roles import COMPUTING
 from roof_agent.models.tensors import BITS, elements, flattened, is_bare, parameter_bytes, stored
 
-__all__ = ["MARK", "digest", "fill", "is_weightless", "parameter_bytes", "stored", "strip", "write"]
+__all__ = [
+    "MARK",
+    "digest",
+    "fill",
+    "is_weightless",
+    "parameter_bytes",
+    "stored",
+    "strip",
+    "weight_type",
+    "write",
+]
 
 MARK = "roofline.weightless"
 
@@ -98,6 +109,18 @@ def write(model: ModelProto, path: Path, seed: int = 0) -> None:
         path.write_bytes(model.SerializeToString())
     except OSError as error:
         raise MeasurementError(f"its weights can't be written to {path.parent}: {error.strerror}") from error
+
+
+def weight_type(model: ModelProto) -> str:
+    """Return the element type of most of the weights, such as float32 or int8; empty without weights."""
+    sizes: dict[int, int] = {}
+    for name, tensor, nodes in stored(model):
+        if is_bare(tensor) and any(name in node.input for node in nodes if node.op_type in COMPUTING):
+            sizes[tensor.data_type] = sizes.get(tensor.data_type, 0) + elements(tensor)
+    if not sizes:
+        return ""
+    name = TensorProto.DataType.Name(max(sizes, key=lambda kind: sizes[kind])).lower()
+    return {"float": "float32", "double": "float64"}.get(name, name)
 
 
 def digest(model: ModelProto) -> tuple[bytes, str]:

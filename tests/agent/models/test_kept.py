@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from roof_agent.models.kept import is_mathematical
 from roof_agent.models.tensors import is_bare
-from roof_agent.models.weightless import digest, fill, is_weightless, strip, write
+from roof_agent.models.weightless import digest, fill, is_weightless, strip, weight_type, write
 
 info = helper.make_tensor_value_info
 
@@ -162,6 +162,12 @@ def test_a_quantised_network_is_filled_with_valid_numbers() -> None:
     (output,) = session.run(None, {"x": np.ones((1, 4, 7, 7), np.float32)})
     # Neither all at one end nor all alike, which some kernels would be quicker with.
     assert len(np.unique(output)) > 10
+
+
+def test_the_type_of_most_weights_is_told(model: onnx.ModelProto) -> None:
+    assert weight_type(strip(model)) == "float32"
+    assert weight_type(strip(quantized())) == "int8"
+    assert weight_type(helper.make_model(helper.make_graph([node("Relu", "x")], "g", [], []))) == ""
 
 
 def test_weights_written_to_a_file_are_those_filled_in_memory(model: onnx.ModelProto, tmp_path: Path) -> None:
