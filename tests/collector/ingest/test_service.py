@@ -336,7 +336,7 @@ def test_a_killed_collector_loses_and_doubles_nothing(
     tmp_path: Path, connect: Connect, run_of: RunOf, measurement: Measurement
 ) -> None:
     path = tmp_path / "store.sqlite"
-    records = run_of(*[replace(measurement, network=None)] * 3000)
+    records = run_of(*[replace(measurement, network=None)] * 2500)
     program = [sys.executable, "-m", "roof_collector.cli", "serve", "--database", f"sqlite:///{path}"]
 
     def start() -> tuple[subprocess.Popen[str], int]:
@@ -366,7 +366,7 @@ def test_a_killed_collector_loses_and_doubles_nothing(
             return acked
 
     acked = 0
-    for kill_at in (300, 900, 1600, len(records) + 1):
+    for kill_at in (400, 1400, len(records) + 1):
         process, port = start()
         try:
             with sqlite3.connect(path) as store:
@@ -380,7 +380,7 @@ def test_a_killed_collector_loses_and_doubles_nothing(
     assert acked == len(records)
     with sqlite3.connect(path) as store:
         assert store.execute("SELECT seq FROM measurement ORDER BY seq").fetchall() == [
-            (seq,) for seq in range(1, 3001)
+            (seq,) for seq in range(1, 2501)
         ]
         assert store.execute("SELECT complete FROM run").fetchall() == [(1,)]
         assert store.execute("SELECT count(*) FROM rejection").fetchone() == (0,)
