@@ -42,7 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
         json.dump(dataclasses.asdict(document), sys.stdout, indent=2)
         sys.stdout.write("\n")
         return 0
-    rows: list[tuple[str, ...]] = [("device", "host", "cores", "bandwidth", "peak", "kernels", "runs", "last seen", "newest run")]
+    rows: list[tuple[str, ...]] = [
+        ("device", "host", "cores", "bandwidth", "peak", "kernels", "runs", "last seen", "newest run")
+    ]
     rows += [_row(device) for device in document.devices.rows]
     sys.stdout.write("\n".join(columns(rows)) + "\n")
     return 0

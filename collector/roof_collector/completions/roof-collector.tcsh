@@ -13,7 +13,7 @@ complete roof-collector \
         'c/--sort=/(index seconds macc flops memory_bytes intensity)/' \
         'c/--format=/(text csv json markdown)/' \
         'c/--weights=/(none random)/' \
-        'c/--/(all batch bias bind cache cin cout database device draw dtype fft format fusion groups help insecure json kernel limit listen name once pad peak png profile residual-read seed shape size sort sparsity strict stride svg value version web web-host weights winograd)/' \
+        'c/--/(all batch bias bind cache cin cout database device draw dtype fft format fusion groups guidelines help insecure json kernel limit listen name once pad peak png profile residual-read seed shape size sort sparsity strict stride svg value version web web-host weights winograd)/' \
         'c/-/(- h)/' \
         'n/--fusion/(none basic ideal)/' \
         'n/--sort/(index params macc flops memory_bytes intensity)/' \
@@ -22,7 +22,6 @@ complete roof-collector \
         'n/--weights/(none random)/' \
         'p/1/(serve devices runs export analyze predict table models whatif demo report db completion)/' \
         'n/models/(list add export)/' \
-        'n/whatif/(conv)/' \
         'n/db/(upgrade)/' \
         'n/completion/(bash zsh tcsh)/' \
         'p/*/()/'

@@ -22,7 +22,7 @@ _shtab_roof_collector_commands() {
     runs:'list runs, the newest first'
     serve:'take what agents send, and show it'
     table:'the zoo side by side: work, traffic under each fusion preset, roofline latencies on devices'
-    whatif:'ask what would change a layer'"'"'s cost, in operations, in bytes, and as time on a device'
+    whatif:'ask what would change a cost, in operations, in bytes, and as time on a device'
   )
   _describe 'roof-collector commands' _commands
 }
@@ -242,17 +242,24 @@ _shtab_roof_collector_whatif_options=(
   "--kernel[default\: 3]:N|HxW:"
   "--stride[default\: 1]:N:"
   "--pad[zeros on each side (default\: half the kernel)]:N|HxW:"
-  "--batch[default\: 1]:N:"
   "--bias[count a bias too]"
   "--groups[default\: 2,4,8]:N,...:"
   "--dtype[fp16, int8, int4, ...]:T,...:"
   "--winograd[outputs a tile\: 2, 4 or 6. Of 3x3 the limit is 9 times fewer multiplications\; about 6 can be used, before transforms and rounding errors eat the rest]:M,...:"
   "--fft[by Fourier transform]"
   "*--sparsity[share of channels (structured) or of single weights (unstructured) that is zero\: 0.5]:S:"
-  "--cache[tile the alternatives of several layers so that what is between them stays in a cache\: 128KiB]:SIZE:"
+  "--cache[tile chains of layers so that what is between them stays in a cache of that size\: 128KiB]:SIZE:"
+  "--guidelines[of a network\: which layers break which of ShuffleNet v2\'s guidelines, and what it costs]"
   "--device[data sheet for the times, each at the peak of its element type (default\: rpi3)]:NAME:"
+  "--fusion[what runs as one\: none, basic (bias, normalisation, activation), ideal (and residual additions, concatenations, shuffles) (default\: basic)]:fusion:(none basic ideal)"
+  "--residual-read[under ideal, count the read of the shortcut]"
+  "*--bind[set a named dim]:NAME=N:"
+  "*--shape[set all dims of an input\; \? leaves one open]:INPUT=1x3x320x320:"
+  "*--value[set a small input that a branch or a shape depends on]:INPUT=N[,N...]:"
+  "--batch[set the first dim of every input]:N:"
+  "--strict[exit with code 3 where an operator has no counting rule]"
   "--json[print one JSON document]"
-  ":one convolution, by its sizes:(conv)"
+  ":conv\: one convolution, by its sizes\; or an ONNX file or zoo\:NAME\: the question goes to every layer that it fits:"
 )
 
 # guard to ensure default positional specs are added only once per session
