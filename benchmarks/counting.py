@@ -102,27 +102,27 @@ class Executed:
         ins = [tuple(*entry.values()) for entry in event["args"]["input_type_shape"]]
         out = [tuple(*entry.values()) for entry in event["args"]["output_type_shape"]]
         attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-        if kind in {"Conv", "ConvInteger"}:
-            return math.prod(out[0]) * math.prod((self.weights.get(node.input[1]) or ins[1])[1:])
+        written = math.prod(out[0]) if out else 0
+        weight = self._weight(node, ins, 3 if kind == "QLinearConv" else 1)
+        if kind in {"Conv", "ConvInteger", "QLinearConv"}:
+            return written * math.prod(weight[1:])
         if kind == "ConvTranspose":
-            return math.prod(ins[0]) * math.prod((self.weights.get(node.input[1]) or ins[1])[1:])
-        if kind in {"MatMul", "MatMulInteger"}:
-            return math.prod(out[0]) * ins[0][-1]
-        if kind == "Gemm":
-            return math.prod(out[0]) * ins[0][0 if attributes.get("transA") else 1]
-        if kind == "QLinearConv":
-            return math.prod(out[0]) * math.prod((self.weights.get(node.input[3]) or ins[3])[1:])
-        if kind in {"LSTM", "GRU", "RNN"}:
-            directions, rows, width = self.weights.get(node.input[1]) or ins[1]
-            hidden = attributes["hidden_size"]
-            return ins[0][0] * ins[0][1] * directions * rows * (width + hidden)
-        if kind == "DynamicQuantizeLSTM":
-            directions, width, columns = self.weights.get(node.input[1]) or ins[1]
-            hidden = attributes["hidden_size"]
-            return ins[0][0] * ins[0][1] * directions * columns * (width + hidden)
-        if kind == "Einsum":
+            return math.prod(ins[0]) * math.prod(weight[1:])
+        if kind in {"MatMul", "MatMulInteger", "Gemm"}:
+            return written * ins[0][0 if kind == "Gemm" and attributes.get("transA") else -1]
+        if kind in {"LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"}:
+            # Gates*H by I; the quantised one stores it transposed.
+            rows, width = weight[1:] if kind != "DynamicQuantizeLSTM" else weight[:0:-1]
+            return ins[0][0] * ins[0][1] * weight[0] * rows * (width + attributes["hidden_size"])
+        if kind in {"Einsum", "Attention"}:
             raise NotImplementedError(kind)
         return 0
+
+    def _weight(self, node: onnx.NodeProto, ins: list[Any], slot: int) -> Any:
+        """Return a weight's dims; a prepacked one isn't in the profile, so the graph tells first."""
+        if slot >= len(node.input):
+            return ()
+        return self.weights.get(node.input[slot]) or (ins[slot] if slot < len(ins) else ())
 
 
 def executed_macc(model: onnx.ModelProto, feeds: dict[str, Any]) -> int:
@@ -203,9 +203,9 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
     else:
         import onnx_opcounter
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()
         if peer == "onnx-tool":
-            m = onnx_tool.Model(path, {"verbose": False}) if hasattr(onnx_tool, "Model") else onnx_tool.loadmodel(path, {"verbose": False})
+            m = onnx_tool.Model(path, {"verbose": False})
             m.graph.shape_infer()
             m.graph.profile()
             macc = m.graph.macs[0] if isinstance(m.graph.macs, (list, tuple)) else m.graph.macs
@@ -214,7 +214,7 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
             macc = getattr(info, "macs", None) or getattr(info, "flops", None)
         else:
             macc = onnx_opcounter.calculate_macs(onnx.load(path))
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         best = seconds if best is None else min(best, seconds)
 print(json.dumps({"macc": None if macc is None else float(macc), "seconds": best}))
 """
@@ -286,10 +286,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "big.onnx"
         path.write_bytes(big_graph(2000).SerializeToString())
-        own = min(timed(path) for _ in range(5))
-        others = {
-            each: found["seconds"] for each in PEERS if (found := peer(each, path, rounds=3)) is not None
-        }
+        own, others = math.inf, dict.fromkeys(PEERS, math.inf)
+        # In turns, so that whatever else the machine does hits all alike; CPU seconds of the best round.
+        for _ in range(3):
+            own = min(own, *(timed(path) for _ in range(5)))
+            for each in PEERS:
+                found = peer(each, path, rounds=5)
+                others[each] = min(others[each], found["seconds"] if found else math.inf)
+    others = {name: seconds for name, seconds in others.items() if seconds < math.inf}
     fastest = min(others.values(), default=None)
     print(
         f"2,000 nodes: roofline {own:.3f} s, "
@@ -309,10 +313,10 @@ def main() -> None:
 
 
 def timed(path: Path) -> float:
-    """Return the seconds from the file to the counts."""
-    start = time.perf_counter()
+    """Return the CPU seconds from the file to the counts."""
+    start = time.process_time()
     analyze(load_model(path))
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 if __name__ == "__main__":

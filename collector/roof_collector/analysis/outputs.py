@@ -28,7 +28,7 @@ def finish(node: Node, names: Sequence[str], cost: Cost, place: Place) -> list[T
     for tensor, name in zip(outputs, names, strict=False):
         tensor.name = name
         for dim in tensor.shape or ():
-            if isinstance(dim, int) and not 0 <= dim <= MAX_DIM:
+            if isinstance(dim, int) and (dim < 0 or dim > MAX_DIM):
                 raise InvalidNodeError(f"it writes {name!r} with a dim of {dim:.4g}")
         if constant:
             tensor.constant = True

@@ -58,9 +58,11 @@ def _storage(rows: Sequence[Row]) -> dict[int, int]:
     """Return, for each tensor that shares another's memory, whose (by identity)."""
     storage: dict[int, int] = {}
     for row in rows:
-        shares = row.cost.view or row.absorbed()
+        # A Concat done by addresses holds all its parts, not the first alone: it is counted as its own.
+        if not row.cost.view and (row.host is None or row.op_type == "Concat"):
+            continue
         source = next((tensor for tensor in row.inputs if tensor is not None and not tensor.constant), None)
-        if shares and source is not None:
+        if source is not None:
             for tensor in row.outputs:
                 storage[id(tensor)] = storage.get(id(source), id(source))
     return storage
@@ -80,7 +82,8 @@ def _last_uses(rows: Sequence[Row], outputs: Sequence[Tensor], storage: dict[int
     last: dict[int, int] = {}
     for step, row in enumerate(rows):
         for tensor in (*row.inputs, *row.outputs):
-            if tensor is not None:
+            # Constants are no activations; a view of one is none either.
+            if tensor is not None and not tensor.constant:
                 last[storage.get(id(tensor), id(tensor))] = step
     for tensor in outputs:
         last[storage.get(id(tensor), id(tensor))] = len(rows)

@@ -182,19 +182,65 @@ MACC: dict[str, Callable[[onnx.NodeProto, list[Array], list[Array]], int]] = {
     "Attention": attention_macc,
 }
 VIEWS = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"}
-ONE_AN_OUTPUT = set(
-    """
-    Abs Add And Ceil Clip Cos DequantizeLinear Div Elu Equal Erf Exp FastGelu Floor Gelu Greater
-    GridSample HardSigmoid HardSwish LeakyRelu Less Log LogSoftmax Mul Neg Not Or PRelu Pow
-    QLinearAdd QuantizeLinear QuickGelu Reciprocal Relu Resize Selu Sigmoid Sign Sin Softmax
-    Softplus Softsign Sqrt Sub Tanh Upsample Where
-    """.split()
-)
-ONE_AN_INPUT = set(
-    """
-    ArgMax GlobalAveragePool GlobalMaxPool ReduceL2 ReduceMax ReduceMean ReduceSum TopK
-    """.split()
-)
+ONE_AN_OUTPUT = {
+    "Abs",
+    "Add",
+    "And",
+    "Ceil",
+    "Clip",
+    "Cos",
+    "DequantizeLinear",
+    "Div",
+    "Elu",
+    "Equal",
+    "Erf",
+    "Exp",
+    "FastGelu",
+    "Floor",
+    "Gelu",
+    "Greater",
+    "GridSample",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Less",
+    "Log",
+    "LogSoftmax",
+    "Mul",
+    "Neg",
+    "Not",
+    "Or",
+    "PRelu",
+    "Pow",
+    "QLinearAdd",
+    "QuantizeLinear",
+    "QuickGelu",
+    "Reciprocal",
+    "Relu",
+    "Resize",
+    "Selu",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Sub",
+    "Tanh",
+    "Upsample",
+    "Where",
+}
+ONE_AN_INPUT = {
+    "ArgMax",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "ReduceL2",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceSum",
+    "TopK",
+}
 
 
 def other_ops(node: onnx.NodeProto, ins: list[Array], outs: list[Array]) -> int | None:  # noqa: PLR0911
