@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import onnxruntime as ort
 from google.protobuf.message import DecodeError
 
 from roof_agent.errors import MeasurementError, Unavailable
-from roof_agent.models import inputs, memory, profiling, weightless
+from roof_agent.models import guidelines, inputs, memory, profiling, weightless
 from roof_agent.models.session import (
     Configuration,
     Latency,
@@ -78,9 +79,10 @@ def measure(task: Task) -> Reading:
             warmup,
             Path(folder),
         )
-    executed, executed_digest = weightless.digest(_canonical(profile.executed, feeds))
+    ran = _canonical(profile.executed, feeds)
+    executed, executed_digest = weightless.digest(ran)
     models = list(parts(ModelRef(task.subject, executed_digest, len(executed)), executed))
-    if not settings["weightless"]:
+    if not settings.get("weightless"):
         models += parts(ModelRef(task.subject, written_digest, len(written)), written)
     overhead = profile.profiled_seconds - statistics.median(latency.wall)
     return Reading(
@@ -92,6 +94,7 @@ def measure(task: Task) -> Reading:
         involuntary_switches=sum(latency.switches),
         parameters={
             **_truth(latency, task.threads),
+            **_shape(ran),
             "weights": weightless.weight_type(network.bare),
             "profile_overhead_seconds": f"{overhead:.3g}",
             "expected_memory_bytes": str(expected),
@@ -99,7 +102,7 @@ def measure(task: Task) -> Reading:
         },
         network=NetworkDetail(
             model_name=task.subject,
-            model_sha256=str(settings["sha256"]) or written_digest,
+            model_sha256=str(settings.get("sha256", "")) or written_digest,
             executed_sha256=executed_digest,
             provider=configuration.provider,
             optimization=configuration.optimization,
@@ -118,8 +121,9 @@ def parts(ref: ModelRef, data: bytes) -> Iterator[ModelPart]:
 
 
 def _prepare(task: Task, folder: Path) -> _Network:
-    path, allowed = Path(str(task.settings["path"])), int(task.settings["memory_bytes"])
-    model = load(path, allowed)
+    allowed = int(task.settings["memory_bytes"])
+    path = Path(str(task.settings.get("path", "")))
+    model = guidelines.build(task.subject) if task.settings.get("guideline") else load(path, allowed)
     bare = weightless.strip(model)
     if not model.graph.node:
         raise MeasurementError(f"{path.name} is no ONNX model, or one without nodes")
@@ -188,6 +192,15 @@ def _canonical(executed: onnx.ModelProto, feeds: inputs.Feeds) -> onnx.ModelProt
         del shape.dim[:]
         shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in feeds[value.name].shape)
     return bare
+
+
+def _shape(ran: onnx.ModelProto) -> dict[str, str]:
+    """Return which operators ran how often, and how many of them only changed the layout."""
+    counts = Counter(node.op_type for node in ran.graph.node)
+    reorders = sum(count for name, count in counts.items() if name.startswith("Reorder"))
+    # A graph of control flow may have many kinds; the most frequent tell.
+    operators = ", ".join(f"{name} {count}" for name, count in sorted(counts.most_common(20)))
+    return {"operators": operators, "reorders": str(reorders)}
 
 
 def _refuse_what_cannot_fit(bare: onnx.ModelProto, allowed: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -31,36 +32,25 @@ class Network(Probe):
 
     def plan(self, context: PlanContext) -> Sequence[Task]:
         """Return each network and placement. Raises Unavailable without networks or onnxruntime."""
-        missing = missing_for_networks()
-        if missing:
-            raise Unavailable(f"{' and '.join(missing)} isn't installed: pip install 'roofline[models]'")
+        if missing := missing_here():
+            raise Unavailable(missing)
         if not context.models:
             raise Unavailable(
                 "no network to measure: give one with --model, or a collector has them in its plan"
             )
-        budget_seconds, repetitions, warmup_seconds = _BUDGETS[context.preset]
         tasks = [
-            Task(
-                probe=self.name,
-                subject=model.ref.name,
-                quantity=self.quantity,
+            plan_network(
+                self.name,
+                model.ref.name,
+                cpus,
+                context,
                 # What the zoo's networks are; what a user's is only its graph tells, in the child.
                 element_type="float32" if model.weightless else "",
-                threads=len(cpus),
-                cpus=cpus,
-                parameters={"optimization": "all"},
-                settings={
-                    "path": str(model.path),
-                    "sha256": model.ref.sha256 if model.weightless else "",
-                    "weightless": int(model.weightless),
-                    "memory_bytes": context.memory_bytes,
-                    "budget_seconds": budget_seconds,
-                    "min_repetitions": repetitions,
-                    "warmup_seconds": warmup_seconds,
-                    "bind": _lines(model.bind),
-                    "input": _lines(model.inputs),
-                },
-                seconds=1.5 * budget_seconds + 2 * warmup_seconds + _OVERHEAD_SECONDS,
+                path=str(model.path),
+                sha256=model.ref.sha256 if model.weightless else "",
+                weightless=int(model.weightless),
+                bind=_lines(model.bind),
+                input=_lines(model.inputs),
             )
             for model in context.models
             for cpus in context.placements
@@ -77,6 +67,47 @@ class Network(Probe):
         from roof_agent.models.network import measure
 
         return measure(task)
+
+
+def plan_network(
+    probe: str,
+    subject: str,
+    cpus: tuple[int, ...],
+    context: PlanContext,
+    *,
+    element_type: str = "float32",
+    **settings: str | int | float,
+) -> Task:
+    """Return the task of measuring a network; `settings` say where it comes from, see models.network."""
+    budget_seconds, repetitions, warmup_seconds = _BUDGETS[context.preset]
+    common: dict[str, str | int | float] = {
+        "memory_bytes": context.memory_bytes,
+        "budget_seconds": budget_seconds,
+        "min_repetitions": repetitions,
+        "warmup_seconds": warmup_seconds,
+    }
+    every = {**common, **settings}
+    return Task(
+        probe=probe,
+        subject=subject,
+        quantity="seconds",
+        element_type=element_type,
+        threads=len(cpus),
+        cpus=cpus,
+        parameters={"optimization": "all"},
+        settings=every,
+        seconds=1.5 * float(every["budget_seconds"]) + 2 * warmup_seconds + _OVERHEAD_SECONDS,
+    )
+
+
+def missing_here() -> str:
+    """Return why networks can't be measured with this installation; empty where they can."""
+    missing = missing_for_networks()
+    if not missing:
+        return ""
+    if platform.machine().startswith(("armv6", "armv7")):
+        return f"{' and '.join(missing)} isn't installed, and onnxruntime isn't published for 32-bit ARM"
+    return f"{' and '.join(missing)} isn't installed: pip install 'roofline[models]'"
 
 
 def _lines(pairs: Mapping[str, object]) -> str:

@@ -20,6 +20,7 @@ from roof_agent.config import Settings, resolve
 from roof_agent.documents import SCHEMA
 from roof_agent.errors import Exit, UnfitEnvironmentError, UnreachableError, UsageError
 from roof_agent.inference import supplement
+from roof_agent.models import guidelines
 from roof_agent.output import JsonLines, Results
 from roof_agent.platform import conditions
 from roof_agent.platform.discovery import available_bytes, boot_id, discover
@@ -116,6 +117,7 @@ class _Command:
         else:
             color = sys.stdout.isatty() and not self.settings.no_color
             sys.stdout.write(render(self.device, results.measurements, color=color))
+            sys.stdout.write(guidelines.render(guidelines.verdicts(results.measurements)))
         sys.stdout.flush()
 
 
