@@ -397,6 +397,18 @@ def test_quantised_nodes_run_in_their_stored_type_under_a_preset() -> None:
     assert "quantise" in folded.rewrites
 
 
+def test_what_is_read_as_a_float_stays_dequantised() -> None:
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s"], ["h"], name="dq"),
+        helper.make_node("Softmax", ["h"], ["y"], name="softmax"),
+    ]
+    network = model(nodes, {}, [weight("s")])
+    network.graph.input.append(helper.make_tensor_value_info("q", TensorProto.INT8, (2, 8)))
+    found = analyze(network, fusion="basic")
+    assert only(found, "dq").memory_bytes == 16 + 4 + 64
+    assert only(found, "softmax").memory_bytes == 2 * 64
+
+
 # ---- Peak memory, classes, the document.
 
 
