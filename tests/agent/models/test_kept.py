@@ -55,6 +55,7 @@ def test_mathematics_stays_in_arithmetic_and_nowhere_else() -> None:
     # The bias of a convolution to one channel is a weight even where it is 0.
     assert kept([node("Conv", "x", "w", "b")], w=[[[[0.3]]]], b=[0.0]) == set()
     assert kept([node("QuantizeLinear", "x", "step")], step=0.5) == set()
+    assert kept([node("MatMul", "x", "one")], one=[[1.0]]) == set()
 
 
 def test_what_only_decides_shapes_stays_also_when_it_is_computed() -> None:

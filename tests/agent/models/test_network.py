@@ -135,6 +135,44 @@ def test_external_weights_that_are_missing_are_a_failure_in_words(
         measure(task(tmp_path / "net.onnx"))
 
 
+def test_weights_listed_among_the_inputs_as_old_models_have_them_are_no_inputs(
+    model: onnx.ModelProto, tmp_path: Path
+) -> None:
+    model.graph.input.extend(
+        helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        for tensor in model.graph.initializer
+    )
+    onnx.save(model, tmp_path / "old.onnx")
+    reading = measure(task(tmp_path / "old.onnx"))
+    assert reading.network is not None
+    assert reading.network.unjoined_seconds == 0
+
+
+def test_the_graph_sent_has_the_dims_that_ran_and_the_same_digest_each_time(tmp_path: Path) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+        tmp_path / "open.onnx",
+    )
+    digests = []
+    for _ in range(2):
+        reading = measure(task(tmp_path / "open.onnx", bind="batch=5"))
+        assert reading.network is not None
+        digests.append(reading.network.executed_sha256)
+        (executed,) = (
+            onnx.ModelProto.FromString(part.data)
+            for part in reading.models
+            if part.model.sha256 == digests[-1]
+        )
+        assert [dim.dim_value for dim in executed.graph.input[0].type.tensor_type.shape.dim] == [5, 3]
+    assert digests[0] == digests[1]
+
+
 def test_nodes_that_share_a_name_get_their_own(model: onnx.ModelProto) -> None:
     assert name_apart(model)
     names = [node.name for node in model.graph.node if node.name]
