@@ -491,3 +491,14 @@ def test_light_models_of_the_onnx_package() -> None:
         assert math.isfinite(totals.intensity or 0)
         found[path.stem.removeprefix("light_")] = (totals.params, totals.macc)
     assert found == wanted
+
+
+def test_linear_attention_is_counted_by_tokens_not_pairs() -> None:
+    names = ["q", "k", "v"]
+    node = helper.make_node(
+        "LinearAttention", names, ["y"], q_num_heads=4, kv_num_heads=2, update_rule="delta"
+    )
+    dims: dict[str, tuple[Any, ...]] = {"q": (1, "T", 32), "k": (1, "T", 16), "v": (1, "T", 12)}
+    found = analyze(model([node], dims, [], opset=27), bind={"T": 10})
+    assert found.totals.macc == 10 * 8 * 6 * (4 + 2 * 2)
+    assert found.layers[0].outputs == (("float32", (1, 10, 24)),)

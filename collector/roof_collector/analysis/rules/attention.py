@@ -120,6 +120,25 @@ def group_query_attention(node: Node) -> Cost:
     return Cost(outputs[: len(node.outputs)], "attention", macc, scores)
 
 
+@rule("LinearAttention")
+@rule("LinearAttention", domain=MICROSOFT)
+def linear_attention(node: Node) -> Cost:
+    """Recurrent: a token's outer product for each key head, its read of the state for each query head.
+
+    The delta rules read the state once more for each key head.
+    """
+    query, key, value = node.shape(0, 3), node.shape(1, 3), node.shape(2, 3)
+    heads, kv_heads = node.integer("q_num_heads", 1), node.integer("kv_num_heads", 1)
+    width, value_width = floor_divide(key[2], kv_heads), floor_divide(value[2], kv_heads)
+    delta = 2 if node.text("update_rule", "gated_delta").endswith("delta") else 1
+    macc = query[0] * query[1] * width * value_width * (heads + kv_heads * delta)
+    outputs = [
+        Tensor(node.input(0).dtype, (*query[:2], heads * value_width)),
+        _present(node, query[0], kv_heads, width, value_width),
+    ]
+    return Cost(outputs[: len(node.outputs)], "attention", macc)
+
+
 @rule("RotaryEmbedding")
 @rule("RotaryEmbedding", domain=MICROSOFT)
 def rotary_embedding(node: Node) -> Cost:

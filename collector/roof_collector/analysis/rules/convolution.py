@@ -159,12 +159,14 @@ def deform_conv(node: Node) -> Cost:
     return Cost([Tensor(node.input(0).dtype, out)], "dense", macc, weights=(1, 3))
 
 
+@rule("CausalConvWithState")
 @rule("CausalConvWithState", domain=MICROSOFT)
 def causal_conv(node: Node) -> Cost:
     """Depthwise causal convolution over [N, C, T] with a carried state of K-1 steps."""
     x, weight = node.shape(0), node.shape(1)
     state: Dim | Poly = product(weight[2:]) - 1
-    outputs = [Tensor(node.input(0).dtype, x), Tensor(node.input(0).dtype, (*x[:2], state))]
+    dtype = node.input(0).dtype
+    outputs = [Tensor(dtype, x), Tensor(dtype, (*x[:2], state))][: len(node.outputs)]
     return Cost(outputs, "depthwise", product(x) * product(weight[1:]), weights=(1, 2))
 
 

@@ -131,6 +131,12 @@ def comparison(node: Node) -> Cost:
     return Cost([out], "elementwise", other_ops=product(out.shape or ()))
 
 
+@rule("SwiGLU")
+def swiglu(node: Node) -> Cost:
+    """Swish of the gate, times the value: two operations an element."""
+    return _per_element(node, "activation", 2)
+
+
 @rule("Where")
 def where(node: Node) -> Cost:
     """Choose one of two elements."""
