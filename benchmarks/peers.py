@@ -6,8 +6,9 @@
 Programs are found by flag, by environment or on the PATH, and never installed. STREAM: `gcc -O3
 -march=native -fopenmp -DSTREAM_ARRAY_SIZE=20000000 stream.c` (160 MB arrays, as here). In each round
 each program runs once and the product measures the same things right after it, so that a change of the
-machine's state meets both. Ratios above 1: the product reads higher. The last line is one JSON object
-with the ratios of the best of all rounds and of their medians.
+machine's state meets both; its repetitions are summed up as the program does its own (STREAM: best,
+CARM: median, likwid-bench and cpufp: mean). Ratios above 1: the product reads higher. The last line is
+one JSON object with the ratios of the best of all rounds and of their medians.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ def request(key: str, cpus: tuple[int, ...]) -> tuple[Request, str]:
     ), "stream_bytes"
 
 
-def measure(backend: Backend, key: str, cpus: tuple[int, ...]) -> float:
-    """Return the product's best rate of a few repetitions."""
+def measure(backend: Backend, peer: Peer, key: str, cpus: tuple[int, ...]) -> float:
+    """Return the product's rate, of a few repetitions summed up as the peer does its own."""
     what, amount = request(key, cpus)
     result = backend.run(what)
-    return float(getattr(result.work, amount)) / min(result.seconds)
+    return float(getattr(result.work, amount)) / peer.summary(result.seconds)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -113,7 +114,7 @@ def alternate(
             for key, rate in figures.items():
                 ours, theirs = rates.setdefault(f"{peer.name}_{key}", ([], []))
                 theirs.append(rate)
-                ours.append(measure(backend, key, cpus))
+                ours.append(measure(backend, peer, key, cpus))
     return rates
 
 

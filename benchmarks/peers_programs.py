@@ -11,9 +11,10 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,6 +27,8 @@ class Peer(abc.ABC):
     name: str
     variable: str
     program: str
+    # What the program makes of its own repetitions; the product's are summed up the same way.
+    summary: Callable[[Sequence[float]], float] = staticmethod(min)
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -77,6 +80,7 @@ class Cpufp(Peer):
     name = "cpufp"
     variable = "CPUFP"
     program = "cpufp"
+    summary = staticmethod(statistics.mean)
 
     def measure(self, cpus: Sequence[int]) -> Figures:
         """Run cpufp; see Peer."""
@@ -96,6 +100,7 @@ class Likwid(Peer):
     name = "likwid"
     variable = "LIKWID"
     program = "likwid-bench"
+    summary = staticmethod(statistics.mean)
 
     # Product's name: likwid's kernel, arrays.
     BANDWIDTH: ClassVar = {
@@ -138,6 +143,7 @@ class Carm(Peer):
     name = "carm"
     variable = "CARM"
     program = "carm"
+    summary = staticmethod(statistics.median)
 
     def measure(self, cpus: Sequence[int]) -> Figures:
         """Run its roofline test; it pins its own threads. See Peer."""
