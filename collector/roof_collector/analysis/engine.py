@@ -13,6 +13,7 @@ import numpy.typing as npt
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from roof_agent.errors import UsageError
+from roof_collector.analysis import rearranging  # noqa: F401 - registers what it folds
 from roof_collector.analysis.folding import FOLDS, fold
 from roof_collector.analysis.inputs import Inputs
 from roof_collector.analysis.node import Branch, Cost, InvalidNodeError, Node, OpenShapeError

@@ -502,3 +502,14 @@ def test_linear_attention_is_counted_by_tokens_not_pairs() -> None:
     found = analyze(model([node], dims, [], opset=27), bind={"T": 10})
     assert found.totals.macc == 10 * 8 * 6 * (4 + 2 * 2)
     assert found.layers[0].outputs == (("float32", (1, 10, 24)),)
+
+
+@pytest.mark.parametrize(("op_type", "dims"), [("Add", "N + 3"), ("Sub", "N - 3"), ("Mul", "3*N")])
+def test_arithmetic_on_open_dims_is_exact(op_type: str, dims: str) -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node(op_type, ["s", "three"], ["d"]),
+        helper.make_node("ConstantOfShape", ["d"], ["y"]),
+    ]
+    found = analyze(model(nodes, {"x": ("N",)}, [integers("three", 3)]))
+    assert found.layers[-1].outputs == (("float32", (dims,)),)
