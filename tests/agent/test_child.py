@@ -42,6 +42,9 @@ if sys.argv[0] == "-m":
                     raise KeyError("bug")
                 case "memory":
                     raise MemoryError("2 TiB")
+                case "torn":
+                    os.write(int(sys.argv[-1]), b'{"before": {')
+                    os._exit(3)
                 case "exit":
                     os._exit(7)
                 case "sleep":
@@ -129,6 +132,13 @@ def test_tasks_share_a_child_until_one_ends_it(environment):
     assert "status 7" in found[5].failed
 
 
+def test_half_an_answer_is_none(environment):
+    good, torn, after = measure([odd("good"), odd("torn"), odd("good")], environment)
+    assert good.reading
+    assert "status 3" in torn.failed
+    assert after.reading
+
+
 def test_what_takes_too_long_is_stopped(environment, tmp_path, monkeypatch):
     monkeypatch.setattr(Task, "timeout_seconds", 1.0)
     pidfile = tmp_path / "pid"
@@ -151,6 +161,7 @@ def test_stopping_the_agent_ends_the_child(environment, tmp_path):
     def stop(*_):
         raise Interrupted
 
+    begin = time.monotonic()
     former = signal.signal(signal.SIGUSR1, stop)
     try:
         threading.Thread(target=interrupt).start()
@@ -159,6 +170,8 @@ def test_stopping_the_agent_ends_the_child(environment, tmp_path):
     finally:
         signal.signal(signal.SIGUSR1, former)
     assert gone(int(pidfile.read_text()))
+    # Ended, and not waited for.
+    assert time.monotonic() - begin < 30
 
 
 def test_a_killed_agent_leaves_no_child(environment, tmp_path):
@@ -183,10 +196,10 @@ def test_memory_runs_out_on_the_child(environment):
 
 
 def test_a_real_probe():
-    budget = {"warmup_seconds": 0.0, "budget_seconds": 0.1, "min_repetitions": 3}
+    budget = {"warmup_seconds": 0.0, "budget_seconds": 0.1, "min_repetitions": 3, "repetition_seconds": 0.02}
     task = Task(
         "peak", "fma", "flops_per_s", 1, (min(os.sched_getaffinity(0)),), 1.0, "float32",
-        settings={"working_set_bytes": 0, "backend": "numpy", **budget},
+        settings={"kernel": "fma", "working_set_bytes": 0, "backend": "numpy", **budget},
     )  # fmt: skip
     found, wrong = measure([task, replace(task, cpus=(4095,))])
     assert found.reading.backend == "numpy"

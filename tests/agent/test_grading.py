@@ -27,6 +27,7 @@ def judged(before=None, after=None, threads=2, **evidence):
             ["from 1200 to 600 MHz"],
         ),
         ({"after": {"throttled_bits": 0b101}}, Grade.THROTTLED, ["under-voltage", "throttled"]),
+        ({"before": {"throttled_bits": 2}, "after": {"throttled_bits": 0}}, Grade.THROTTLED, ["capped"]),
         # Long before: no reason to distrust this measurement. Begun during it: over, but it happened.
         (
             {"before": {"throttled_bits": 0x10000}, "after": {"throttled_bits": 0x10000}},

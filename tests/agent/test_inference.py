@@ -63,6 +63,14 @@ def test_synthetic_boards_with_noise(sizes, latencies, data):
     assert all(2 / 3 <= size / (known * KIB) <= 1.5 for size, known in zip(found, sizes, strict=True))
 
 
+@pytest.mark.parametrize("at", range(4, 20))
+def test_one_disturbed_point_is_no_cache(at):
+    points = curve([32, 512], [2.5, 12.5, 150], sharpness=20)
+    size, seconds = points[at]
+    points[at] = (size, 3 * seconds)
+    assert [size // KIB for size in cache_bytes(points)] == [32, 512]
+
+
 def test_a_flat_curve_has_no_caches():
     assert cache_bytes([(size, 1e-9) for size in (4096, 8192, 16384)]) == ()
     assert cache_bytes([]) == ()

@@ -202,6 +202,8 @@ def test_mixed_cores_are_clusters(tmp_path):
     )
     # A kernel may run on any core: only what all have counts.
     assert cpu.features(tmp_path) == ("asimd",)
+    (tmp_path / "proc/cpuinfo").write_text("\n\n".join(reversed(blocks.split("\n\n"))))
+    assert cpu.features(tmp_path) == ("asimd",)
 
 
 def test_x86_cores_that_turbo_differently_are_one_cluster(tmp_path):
