@@ -47,7 +47,7 @@ def test_nothing_is_lost_and_the_way_to_send_it_is_said(settings, caplog):
             UnreachableError, match=f"roof-agent send --collector {settings.collector}"
         ) as error:
             link.deliver(Stop())
-    assert error.value.exit_code == Exit.UNREACHABLE
+        assert error.value.exit_code == Exit.UNREACHABLE
         assert link._spool.positions() == {RUN: len(CONTENTS)}
     assert list(settings.spool.glob(f"runs/{RUN}/*.segment"))
 
