@@ -6,7 +6,6 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from roof_agent.errors import UnreachableError, UsageError
 from roof_agent.platform.capabilities import capabilities
 from roof_agent.platform.discovery import boot_id
 from roof_agent.probes import LocalModel
-from roof_agent.records import Content, Device, Measurement, Plan, RunEnd
+from roof_agent.records import Content, Device, Measurement, Plan
 from roof_agent.stop import Stop
 
 if TYPE_CHECKING:
@@ -100,11 +99,7 @@ class CollectorUplink(Uplink):
 
     def emit(self, content: Content) -> None:
         """Keep a record in the spool."""
-        if isinstance(content, RunEnd):
-            content = replace(content, dropped=self._spool.dropped)
         self._spool.append(self._run_id, content)
-        if isinstance(content, RunEnd):
-            self._spool.close(self._run_id)
 
     def begins(self, done: int, planned: int, current: str, seconds_left: float) -> None:
         """Send a heartbeat."""

@@ -52,14 +52,6 @@ def test_nothing_is_lost_and_the_way_to_send_it_is_said(settings, caplog):
     assert list(settings.spool.glob(f"runs/{RUN}/*.segment"))
 
 
-def test_the_run_s_end_says_what_there_was_no_room_for(settings, monkeypatch):
-    with uplink.connect(settings, DEVICE) as link:
-        monkeypatch.setattr(link._spool, "dropped", 7)
-        fill(link)
-        *_, last = link._spool.pending(RUN, 0)
-    assert last.end.dropped == 7
-
-
 def test_a_network_that_can_t_be_fetched_is_left_out(settings, monkeypatch, caplog):
     from roof_agent.records import ModelRef
 
