@@ -26,6 +26,8 @@ SERVER_OPTIONS = (
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.ping_timeout_ms", 20_000),
+    # Estimating the bandwidth pings the agent, which would answer in the middle of a measurement.
+    ("grpc.http2.bdp_probe", 0),
     # Two collectors on one port would share its agents by chance.
     ("grpc.so_reuseport", 0),
 )
