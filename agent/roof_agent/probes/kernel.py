@@ -11,8 +11,10 @@ from roof_agent.probes import PlanContext, Reading, Task
 
 # Starting a child, loading the library, trying the kernel, reading the board's state.
 _START_SECONDS = 0.25
-# Touching the data, calibration, the clock before and after.
+# Calibration, the clock before and after.
 _SETTING_UP_SECONDS = 0.1
+# Making the data, touching them for the first time, verifying them.
+_SECONDS_PER_BYTE = 1e-9
 # Repetitions end when they are steady; on the boards seen that was after about half of the budget.
 _USED_SHARE = 0.5
 # Without frequency scaling there is no ramp to wait for.
@@ -49,21 +51,24 @@ def kernel_task(
     kernel: str = "",
     working_set_bytes: int = 0,
     budget: Budget | None = None,
+    least_seconds: float = 0.0,
 ) -> Task:
     """Return `task` with what its kernel needs: settings and expected time.
 
-    `kernel` where it isn't the task's subject; `working_set_bytes` of all threads together.
+    `kernel` where it isn't the task's subject; `working_set_bytes` of all threads together;
+    `least_seconds` what the repetitions take where one alone may exceed the budget.
     """
     chosen = budget or BUDGETS[context.preset]
     if not any(cluster.max_hz for cluster in context.device.clusters):
         fixed = min(chosen.warmup_seconds, _FIXED_CLOCK_WARMUP_SECONDS)
         chosen = replace(chosen, warmup_seconds=fixed)
     start = 0.0 if task.batch else _START_SECONDS
-    least = chosen.min_repetitions * chosen.repetition_seconds
-    used = max(_USED_SHARE * chosen.budget_seconds, least)
+    steady = chosen.min_repetitions * chosen.repetition_seconds
+    used = max(_USED_SHARE * chosen.budget_seconds, steady, least_seconds)
+    setting_up = _SETTING_UP_SECONDS + _SECONDS_PER_BYTE * working_set_bytes
     return replace(
         task,
-        seconds=start + _SETTING_UP_SECONDS + chosen.warmup_seconds + used,
+        seconds=start + setting_up + chosen.warmup_seconds + used,
         settings={
             **task.settings,
             "kernel": kernel or task.subject,

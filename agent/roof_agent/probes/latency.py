@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from roof_agent.probes import PlanContext, Probe, Reading, Task, register
 from roof_agent.probes.kernel import POINT_BUDGETS, kernel_task, measure_kernel, warmed_up
-from roof_agent.probes.levels import ladder
+from roof_agent.probes.levels import DRAM, ladder
+
+# A walk goes once around the whole ring, and a few of them are needed; memory takes about 200 ns a line.
+_SECONDS_PER_BYTE = 5 * 200e-9 / 64
 
 
 @register
@@ -44,6 +47,7 @@ class Latency(Probe):
                         ),
                         working_set_bytes=size,
                         budget=POINT_BUDGETS[context.preset],
+                        least_seconds=_SECONDS_PER_BYTE * size if level == DRAM else 0.0,
                     )
                     for size, level in ladder(context, kind[:1])
                 ],

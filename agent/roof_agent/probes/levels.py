@@ -43,12 +43,12 @@ def array_bytes(last_level_cache_bytes: int | None, memory_bytes: int) -> int:
 
 
 def ladder(context: PlanContext, cpus: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Yield working sets from 4 KiB a thread to beyond the caches, growing by the preset's factor.
+    """Yield working sets from 4 KiB a thread to the size of one of STREAM's arrays, by the preset's factor.
 
     Each as (bytes of all threads together, level); the level is empty in between and where no cache
     size is known.
     """
-    largest = _ARRAYS * array_bytes(context.last_level_cache_bytes, context.memory_bytes) // len(cpus)
+    largest = array_bytes(context.last_level_cache_bytes, context.memory_bytes) // len(cpus)
     each = float(SMALLEST_SET_BYTES)
     while each < largest:
         # Whole lines; kernels round down to their own step.
