@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 from roof_agent.documents import SCHEMA, to_document
 from roof_agent.errors import UsageError
 from roof_agent.records import Content, Measurement, ModelPart, RunEnd, RunStart
+
+log = logging.getLogger(__name__)
 
 # As the fields of the protocol's Record are called.
 _KINDS: dict[type[Any], str] = {
@@ -26,7 +30,10 @@ class JsonLines:
     def __init__(self, path: Path, run_id: str) -> None:
         """Open the file. Raises UsageError where it can't be written."""
         self._run_id = run_id
+        self._path = path
         self._seq = 0
+        # Set where the file couldn't be written to its end.
+        self.failed = False
         try:
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
@@ -35,13 +42,23 @@ class JsonLines:
     def emit(self, content: Content) -> None:
         """Write one line, whole or not at all to whoever reads meanwhile."""
         document = {"schema": SCHEMA, "run": self._run_id, "seq": self._seq}
-        self._file.write(json.dumps({**document, _KINDS[type(content)]: to_document(content)}) + "\n")
-        self._file.flush()
+        line = json.dumps({**document, _KINDS[type(content)]: to_document(content)}) + "\n"
         self._seq += 1
+        if self.failed:
+            return
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            # The figures are worth more than the file: the run goes on, and the terminal has them.
+            self.failed = True
+            log.error("can't write %s: %s; the run goes on without it", self._path, error.strerror)  # noqa: TRY400
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        # What couldn't be written can't be flushed either, and that was said.
+        with contextlib.suppress(OSError):
+            self._file.close()
 
 
 @dataclass

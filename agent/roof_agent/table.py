@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from roof_agent.records import Device, Grade, Measurement, Outcome
+from roof_agent.roofs import QUANTILE, evidence
 from roof_agent.units import format_si, quantity
 
 _BOLD, _DIM, _RED = 1, 2, 31
@@ -155,23 +156,22 @@ def _row(measurement: Measurement) -> tuple[str, ...]:
 
 def _ridge(measurements: Sequence[Measurement]) -> str:
     """Return peak / bandwidth for each type and thread count: below it, memory binds."""
-    lines = []
-    roofs: dict[tuple[str, int], float] = {}
+    roofs: dict[tuple[str, str, int], tuple[int, float]] = {}
     for found in measurements:
-        if found.probe == "peak" and found.best:
-            key = (found.element_type, found.threads)
-            roofs[key] = max(found.best, roofs.get(key, 0.0))
-    for (element_type, threads), peak in roofs.items():
-        traffic = [
-            found.best
-            for found in measurements
-            if found.probe == "bandwidth" and found.threads == threads and found.best
-        ]
-        if traffic:
+        own = evidence(found)
+        if own:
+            # Traffic has no element type.
+            key = (found.probe, found.element_type if found.probe == "peak" else "", found.threads)
+            roofs[key] = max(own, roofs.get(key, own))
+    lines = []
+    for (probe, element_type, threads), (_, peak) in roofs.items():
+        if probe == "peak" and ("bandwidth", "", threads) in roofs:
+            _, bandwidth = roofs["bandwidth", "", threads]
             lines.append(
                 f"ridge {element_type}, {threads} thread{'s' * (threads != 1)}: "
-                f"{peak / max(traffic):.1f} FLOP/B "
-                f"({format_si(peak, 'FLOP/s')} by {format_si(max(traffic), 'B/s')})"
+                f"{peak / bandwidth:.2f} FLOP/B "
+                f"({format_si(peak, 'FLOP/s')} by {format_si(bandwidth, 'B/s')}, "
+                f"{QUANTILE:.0%} quantiles of what was reached)"
             )
     return "\n".join(lines)
 

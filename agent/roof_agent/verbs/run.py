@@ -83,16 +83,19 @@ class _Command:
         uplink.begin(run_id)
         results = Results(run_id)
         sinks: list[Sink] = [results, uplink]
+        lines: JsonLines | None = None
         with ExitStack() as stack:
             if settings.output:
-                sinks.append(stack.enter_context(closing(JsonLines(settings.output, run_id))))
+                lines = stack.enter_context(closing(JsonLines(settings.output, run_id)))
+                sinks.append(lines)
             if settings.trace:
                 sinks.append(stack.enter_context(closing(Trace(settings.trace))))
             stack.callback(self.progress.clear)
             runner = Runner(sinks, [self.progress, uplink], stop=self.stop, quiet=uplink.quiet)
             tally = runner.run(_start(settings, self.device), plan.tasks, plan.refused)
         self._show(results)
-        return self._conclude(tally, uplink)
+        code = self._conclude(tally, uplink)
+        return Exit.ENVIRONMENT if code == Exit.OK and lines is not None and lines.failed else code
 
     def _conclude(self, tally: Tally, uplink: Uplink) -> Exit:
         """Deliver, say what is left to say, and return the exit code."""

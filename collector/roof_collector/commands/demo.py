@@ -55,9 +55,10 @@ async def _demo(database: str, *, once: bool) -> int:
         if stop.is_set() or run_id is None:
             return status
         await asyncio.to_thread(_print, database, run_id)
-        _say(f"http://127.0.0.1:{collector.web_port}/runs/{run_id}")
         if once:
+            _say(f"its pages: roof-collector serve --database {database}, then /runs/{run_id}")
             return status
+        _say(f"http://127.0.0.1:{collector.web_port}/runs/{run_id}")
         _say("Ctrl-C ends it")
         await stop.wait()
     return Exit.OK

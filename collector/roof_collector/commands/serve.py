@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
 
@@ -49,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"{' and '.join(exposed)} can be reached from other machines, without encryption or passwords: "
             "--insecure allows that on a network you trust"
         )
+    # gRPC writes lines of its own beside ours, and tells us the same in its errors.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     return asyncio.run(_serve(arguments, exposed))

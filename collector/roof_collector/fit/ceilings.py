@@ -11,20 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roof_agent.records import Grade, Measurement, Outcome
+from roof_agent.records import Measurement
+from roof_agent.roofs import LEVELS, QUANTILE, evidence
 from roof_collector.analysis.roofline import Roofline
 
-# High enough to see past contention, low enough not to be one lucky repetition.
-QUANTILE = 0.95
 _RESAMPLES = 1000
 _CONFIDENCE = 0.95
-
-# Grades whose rates say what the board is capable of. A throttled or limited board achieves less
-# than its ceiling; noise lowers some repetitions and leaves the high quantile standing.
-_TRUSTED = {None, Grade.CLEAN, Grade.NOISY}
-
-# The probes that saturate a roof, and the level of the memory that each is about.
-_LEVELS = {"peak": "", "bandwidth": "DRAM"}
 
 
 @dataclass(frozen=True)
@@ -58,13 +50,12 @@ def ceilings(measurements: Iterable[Measurement]) -> list[Ceiling]:
     """
     best: dict[tuple[str, str, int, str], tuple[tuple[int, float], Measurement]] = {}
     for measurement in measurements:
-        rank = _rank(measurement)
-        if rank is None:
+        found = evidence(measurement)
+        if found is None:
             continue
-        value = float(np.quantile(measurement.repetitions, QUANTILE))
         key = (measurement.quantity, _element_type(measurement), measurement.threads, measurement.backend)
-        if key not in best or (rank, value) > best[key][0]:
-            best[key] = ((rank, value), measurement)
+        if key not in best or found > best[key][0]:
+            best[key] = (found, measurement)
     # The interval is the costly part, and of the chosen ones alone.
     return [_ceiling(value, measurement) for _, ((_, value), measurement) in sorted(best.items(), key=_key)]
 
@@ -83,19 +74,6 @@ def roofline(found: Sequence[Ceiling], *, element_type: str = "float32", threads
     return None
 
 
-def _rank(measurement: Measurement) -> int | None:
-    """Return how good an evidence for a ceiling a measurement is, None for none.
-
-    How many bytes a plain store really costs is an estimate (write-allocate or not), so kernels whose
-    traffic is certain go first.
-    """
-    usable = measurement.outcome is Outcome.OK and measurement.grade in _TRUSTED
-    if not usable or not measurement.repetitions or measurement.probe not in _LEVELS:
-        return None
-    work = measurement.work
-    return int(measurement.probe == "bandwidth" and work is not None and work.stream_bytes == work.bus_bytes)
-
-
 def _element_type(measurement: Measurement) -> str:
     """Return the type that tells ceilings apart: traffic has none."""
     return measurement.element_type if measurement.probe == "peak" else ""
@@ -112,7 +90,7 @@ def _ceiling(value: float, measurement: Measurement) -> Ceiling:
         quantity=measurement.quantity,
         element_type=_element_type(measurement),
         threads=measurement.threads,
-        level=_LEVELS[measurement.probe],
+        level=LEVELS[measurement.probe],
         value=value,
         low=low,
         high=high,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from roof_agent.records import Grade, Measurement, Outcome, Work
-from roof_collector.fit.ceilings import QUANTILE, ceilings, roofline
+from roof_agent.roofs import QUANTILE
+from roof_collector.fit.ceilings import ceilings, roofline
 
 PEAK = Measurement(
     probe="peak",
