@@ -266,3 +266,11 @@ def test_every_flag_of_run_is_in_the_help():
     for action in run._actions:
         assert action.help, action.option_strings
         assert all(flag in text for flag in action.option_strings)
+
+
+def test_a_full_disk_costs_the_file_and_not_the_run(agent):
+    code, out, err = agent(*SHORT, "--output", "/dev/full")
+    assert code == Exit.ENVIRONMENT
+    assert err.count("can't write /dev/full: No space left on device") == 1
+    assert "Traceback" not in err
+    assert "fma" in out
