@@ -11,28 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from roof_collector.fit.ceilings import Ceiling
 from roof_collector.web.tables import TablePage
 
 SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class CeilingRow:
-    """One roof of a device: the 95th percentile of achieved rates, with its 95 % interval."""
-
-    quantity: str
-    element_type: str
-    threads: int
-    level: str
-    value: float
-    low: float
-    high: float
-    n: int
-    subject: str
-    store: str
-    backend: str
-    isa: str
-    grade: str
 
 
 @dataclass(frozen=True)
@@ -231,7 +213,7 @@ class DeviceDocument:
     first_seen_at: str
     last_seen_at: str
     ceilings_run_id: str | None
-    ceilings: Sequence[CeilingRow]
+    ceilings: Sequence[Ceiling]
     rooflines: Sequence[RooflineRow]
     bandwidth: TablePage[MeasurementRow]
     runs: TablePage[RunRow]

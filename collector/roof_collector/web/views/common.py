@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row
 from roof_agent.records import Grade
 from roof_collector.fit.ceilings import Ceiling, roofline
 from roof_collector.store import queries
-from roof_collector.web.documents import CeilingRow, MeasurementRow, RooflineRow, RunRow
+from roof_collector.web.documents import MeasurementRow, RooflineRow, RunRow
 from roof_collector.web.errors import PageError
 
 # An agent is quiet while it measures, and the longest measurement takes minutes. A session that died with
@@ -92,11 +92,6 @@ def measurement_row(row: Row[Any]) -> MeasurementRow:
             "is_network": row.quantity == "seconds" and row.probe == "network",
         }
     )
-
-
-def ceiling_rows(found: Sequence[Ceiling]) -> list[CeilingRow]:
-    """Return ceilings for people."""
-    return [CeilingRow(**dataclasses.asdict(ceiling)) for ceiling in found]
 
 
 def roofline_rows(found: Sequence[Ceiling]) -> list[RooflineRow]:

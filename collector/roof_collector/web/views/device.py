@@ -13,7 +13,6 @@ from roof_collector.web.errors import PageError
 from roof_collector.web.tables import Column, Table, TablePage
 from roof_collector.web.views import NameDep, QueryDep, StoreDep, View
 from roof_collector.web.views.common import (
-    ceiling_rows,
     measurement_row,
     moment,
     roofline_rows,
@@ -113,7 +112,7 @@ def device_page(store: StoreDep, query: QueryDep, fingerprint: NameDep) -> View:
         )
     kernels = TablePage([measurement_row(row) for row in bandwidth], len(bandwidth))
     runs = query.page_of(RUNS, [run_row(row) for row in listing.rows], listing.total)
-    ceilings = ceiling_rows(found)
+    ceilings = list(found)
     document = DeviceDocument(
         schema=SCHEMA,
         device=_identity(device),
